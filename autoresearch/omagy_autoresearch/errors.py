@@ -1,0 +1,48 @@
+"""Errors that end what omagy was asked to do. Each says what is wrong and how to mend it."""
+
+from enum import IntEnum
+
+
+class ExitStatus(IntEnum):
+    """Exit statuses of the command line (contract section 1)."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    BLOCKED = 3
+    QUESTION = 4
+    INTERLUDE = 130
+
+
+class OmagyError(Exception):
+    """Something omagy cannot go on from.
+
+    ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it.
+    """
+
+    exit_status = ExitStatus.FAILED
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class ContractError(OmagyError):
+    """Wrong input: a command line, a mission or a state that does not allow what was asked. Nothing was started."""
+
+    exit_status = ExitStatus.USAGE
+
+
+class BlockedError(OmagyError):
+    """A prerequisite that is not the user is missing (no login, no sandbox). Nothing was started."""
+
+    exit_status = ExitStatus.BLOCKED
+
+
+class StorageError(OmagyError):
+    """A record could not be written or read: full disk, lost permission, damaged file."""
+
+
+class RepositoryError(OmagyError):
+    """git refused or failed in a way that a run cannot go on from."""

@@ -1,0 +1,1 @@
+"""The imperative shell of omagy: it performs what the core decides, on real git, tmux and processes."""
