@@ -1,0 +1,118 @@
+"""What can happen to a run. The journal is a list of these; a run's state is their fold.
+
+Events record facts. Repeating what they led to is always harmless, so after a crash the last one is acted on
+again, and nothing that was decided is decided twice.
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec import Struct
+
+from omagy_autoresearch.candidate import Candidate
+from omagy_autoresearch.evaluation import Evaluation
+from omagy_autoresearch.ledger import DiffStat, Entry
+from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.plan import Overrides, RunPlan
+from omagy_autoresearch.sessions import Diagnosis
+
+
+class Collected(Struct, frozen=True, omit_defaults=True):
+    """What a session left behind, after everything of it was saved under the run's refs.
+
+    ``problem`` says why the artifact cannot be used; ``candidate_commit`` is HEAD when it moved off the base.
+    """
+
+    head: str
+    candidate: Candidate | None = None
+    problem: str = ""
+    candidate_commit: str | None = None
+    dirty_files: tuple[str, ...] = ()
+    leftovers_ref: str | None = None
+    diff: DiffStat | None = None
+    question_id: str | None = None
+
+
+class RunCreated(Struct, frozen=True, tag=True):
+    plan: RunPlan
+
+
+class LaneReady(Struct, frozen=True, tag=True):
+    """Branch and worktree stand at ``baseline_commit``."""
+
+    baseline_commit: str
+
+
+class SessionBegun(Struct, frozen=True, tag=True):
+    """Written before a session is launched: whatever is found of it afterwards is this attempt's."""
+
+    iteration: int
+    attempt: int
+
+
+class SessionEnded(Struct, frozen=True, tag=True):
+    diagnosis: Diagnosis
+    collected: Collected
+    duration_s: float
+
+
+class Evaluated(Struct, frozen=True, tag=True):
+    evaluation: Evaluation
+
+
+class Decided(Struct, frozen=True, tag=True):
+    """The commit point of an iteration: from here on it is only ever applied, never decided again."""
+
+    entry: Entry
+
+
+class Applied(Struct, frozen=True, tag=True):
+    """git and the records are as the last decision says."""
+
+
+class PauseOver(Struct, frozen=True, tag=True):
+    pass
+
+
+class StopMode(StrEnum):
+    NOW = "now"
+    AFTER_ITERATION = "after_iteration"
+
+
+class StopRequested(Struct, frozen=True, tag=True):
+    """``by`` says how: Ctrl-C, SIGTERM, or the stop command."""
+
+    mode: StopMode
+    by: str
+
+
+class RunEnded(Struct, frozen=True, tag=True):
+    outcome: Outcome
+    reason: str
+
+
+class RunResumed(Struct, frozen=True, tag=True):
+    overrides: Overrides
+
+
+Event = (
+    RunCreated
+    | LaneReady
+    | SessionBegun
+    | SessionEnded
+    | Evaluated
+    | Decided
+    | Applied
+    | PauseOver
+    | StopRequested
+    | RunEnded
+    | RunResumed
+)
+
+
+class Record(Struct, frozen=True):
+    """An event with its time: ``at`` on the wall (UTC), ``elapsed_s`` of supervised time since the run began."""
+
+    at: datetime
+    elapsed_s: float
+    event: Event

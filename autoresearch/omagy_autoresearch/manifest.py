@@ -1,0 +1,113 @@
+"""The manifest: the authoritative state of a run as other programs read it (contract section 3)."""
+
+from typing import Any
+
+import msgspec
+
+from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.run import (
+    Applying,
+    Deciding,
+    Ended,
+    Evaluating,
+    Idle,
+    InSession,
+    Pausing,
+    Phase,
+    Preparing,
+    RunState,
+)
+
+SCHEMA_VERSION = 1
+
+_STATUS: dict[type[Phase], str] = {
+    Preparing: "preparing",
+    Idle: "running",
+    InSession: "in_session",
+    Evaluating: "evaluating",
+    Deciding: "deciding",
+    Applying: "applying",
+    Pausing: "waiting",
+    Ended: "ended",
+}
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What readers of manifests rely on; everything else in the file is extra."""
+
+    run_id: str
+    run_tag: str
+    mission_dir: str
+    mission_slug: str
+    repo_root: str
+    worktree_path: str
+    branch_name: str
+    baseline_commit: str | None
+    last_kept_commit: str | None
+    last_kept_score: float | None
+    latest_candidate_commit: str | None
+    keep_policy: str
+    direction: str
+    iteration: int
+    status: str
+    lifecycle_outcome: str | None
+    stop_reason: str | None
+    created_at: str
+    updated_at: str
+    completed_at: str | None
+    schema_version: int = SCHEMA_VERSION
+    baseline_score: float | None = None
+    agent: str = ""
+    attempt: int = 0
+    elapsed_s: float = 0.0
+    waiting_until: str | None = None
+    waiting_for: str | None = None
+    tally: dict[str, int] = msgspec.field(default_factory=dict)
+    usage: dict[str, int] = msgspec.field(default_factory=dict)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        return Outcome(self.lifecycle_outcome) if self.lifecycle_outcome else None
+
+
+def manifest(state: RunState) -> Manifest:
+    """The projection of ``state``."""
+    plan, phase = state.plan, state.phase
+    return Manifest(
+        run_id=plan.run_id,
+        run_tag=plan.run_tag,
+        mission_dir=plan.mission_dir,
+        mission_slug=plan.mission_slug,
+        repo_root=plan.repo_root,
+        worktree_path=plan.worktree_path,
+        branch_name=plan.branch_name,
+        baseline_commit=state.baseline_commit,
+        last_kept_commit=state.tip,
+        last_kept_score=state.standing.score if state.standing else None,
+        latest_candidate_commit=state.latest_candidate,
+        keep_policy=plan.contract.evaluator.keep_policy,
+        direction=plan.contract.evaluator.direction,
+        iteration=state.iteration,
+        status=_STATUS[type(phase)],
+        lifecycle_outcome=state.outcome,
+        stop_reason=state.stop_reason,
+        created_at=plan.created_at,
+        updated_at=state.updated_at.isoformat(),
+        completed_at=phase.at.isoformat() if isinstance(phase, Ended) else None,
+        baseline_score=state.baseline_standing.score if state.baseline_standing else None,
+        agent=plan.agent.kind,
+        attempt=state.attempt,
+        elapsed_s=round(state.elapsed_s, 3),
+        waiting_until=phase.until.isoformat() if isinstance(phase, Pausing) else None,
+        waiting_for=phase.ending.detail if isinstance(phase, Pausing) else None,
+        tally=_fields(state.tally),
+        usage=_fields(state.usage),
+    )
+
+
+def _fields(struct: msgspec.Struct) -> dict[str, Any]:
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}
+
+
+def manifest_json(state: RunState) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(manifest(state)), indent=2) + b"\n"

@@ -1,0 +1,72 @@
+"""The names a run gives to things: its id, branch, worktree, refs and windows (contract section 3)."""
+
+import re
+from datetime import UTC, datetime
+
+BRANCH_ROOT = "autoresearch"
+_SLUG_LIMIT = 48
+
+
+def slugify(name: str) -> str:
+    """``name`` as lower-case words joined by dashes, safe in a branch, a path and a tmux session name.
+
+    Empty when nothing of the name survives.
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return words[:_SLUG_LIMIT].rstrip("-")
+
+
+def run_tag(now: datetime) -> str:
+    """The tag of a run started at ``now``: UTC ``YYYYMMDDTHHMMSSZ``."""
+    return now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def numbered(tag: str, number: int) -> str:
+    """``tag`` itself for number 1, ``tag-2``, ``tag-3``… after that."""
+    return tag if number == 1 else f"{tag}-{number}"
+
+
+def run_id(slug: str, tag: str) -> str:
+    return f"{slug}-{tag}".lower()
+
+
+def branch_name(slug: str, tag: str) -> str:
+    return f"{BRANCH_ROOT}/{slug}/{tag}"
+
+
+def worktree_name(slug: str, tag: str) -> str:
+    return f"{BRANCH_ROOT}-{slug}-{tag}"
+
+
+def ref_root(run: str) -> str:
+    """Everything a run must not lose hangs below this ref."""
+    return f"refs/omagy/{run}"
+
+
+def kept_ref(run: str) -> str:
+    """The second witness of the last kept commit, beside the journal."""
+    return f"{ref_root(run)}/kept"
+
+
+def candidate_ref(run: str, iteration: int, attempt: int) -> str:
+    """Where the commits that an attempt left stay reachable."""
+    return f"{ref_root(run)}/cand/{iteration}" + ("" if attempt == 1 else f".{attempt}")
+
+
+def strayed_ref(run: str, iteration: int, attempt: int) -> str:
+    """Where the lane branch pointed when a session ended with HEAD elsewhere."""
+    return f"{ref_root(run)}/strayed/{iteration}.{attempt}"
+
+
+def leftovers_ref(run: str, label: str) -> str:
+    """Where uncommitted work is saved as a commit before it is cleaned away."""
+    return f"{ref_root(run)}/leftovers/{label}"
+
+
+def window_name(iteration: int, attempt: int) -> str:
+    """The tmux window of one session; the same on every start, so that a session is found again."""
+    return f"i{iteration:04d}" + ("" if attempt == 1 else f"-{attempt}")
+
+
+def iteration_folder(iteration: int) -> str:
+    return f"iterations/{iteration:04d}"

@@ -1,0 +1,150 @@
+"""The instructions of one session (contract section 4, step 1).
+
+What comes from people, evaluators or earlier sessions stands in quoted blocks that are capped and say that they
+are data, so that nothing in them reads as an instruction of ours.
+"""
+
+from msgspec import Struct
+
+from omagy_autoresearch.decision import Decision, Direction, KeepPolicy, show
+from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.ledger import Entry
+from omagy_autoresearch.run import RunState
+
+_RECENT = 10
+_MISSION_LIMIT = 24_000
+_LINE_LIMIT = 300
+_OUTPUT_LIMIT = 1500
+
+
+class Answer(Struct, frozen=True):
+    """A question that a session asked, and what the person answered."""
+
+    question: str
+    answer: str
+
+
+def instructions(state: RunState, base: str, candidate_file: str, answers: tuple[Answer, ...] = ()) -> str:
+    """The text that the session of ``state``'s iteration gets, ``base`` being the last kept commit."""
+    sections = [
+        _task(state, base),
+        _block("Mission (written by the person who started this run)", state.plan.mission_text, _MISSION_LIMIT),
+        _block("Evaluator (sandbox.md)", state.plan.sandbox_text, _MISSION_LIMIT),
+        _standing(state, base),
+        _history(state),
+        _last_output(state),
+        _answers(answers),
+        _artifact_rules(base, candidate_file),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def _task(state: RunState, base: str) -> str:
+    plan = state.plan
+    return f"""# Iteration {state.iteration} of run {plan.run_id}
+
+You are one session of an autonomous experiment loop. Make exactly one experiment, then end:
+
+1. Read the mission below and what earlier iterations found.
+2. Choose one change that is likely to improve the evaluator's verdict, and make it in this worktree.
+3. Commit it on the branch that is checked out ({plan.branch_name}), on top of {base}.
+4. Write the candidate file described at the end, and stop.
+
+The supervisor then runs the evaluator on your commit and keeps or discards it. Nobody is there to answer you
+during this session. Do not wait for input, do not start the next experiment, do not push, and do not touch
+branches other than the one checked out. Run the evaluator yourself if that helps you; its verdict in this
+session decides nothing."""
+
+
+def _standing(state: RunState, base: str) -> str:
+    settings, standing = state.plan.contract.evaluator, state.standing
+    goal = {
+        KeepPolicy.PASS_ONLY: "a candidate is kept when the evaluator says pass=true",
+        KeepPolicy.SCORE_IMPROVEMENT: "a candidate is kept when the evaluator says pass=true and its score is "
+        + ("higher" if settings.direction is Direction.MAXIMIZE else "lower")
+        + " than the last kept score",
+    }[settings.keep_policy]
+    lines = [
+        "# Where the run stands",
+        "",
+        f"- keep policy: {settings.keep_policy}, {settings.direction}: {goal}",
+        f"- evaluator command: `{settings.command}` (time limit {format_duration(settings.timeout_s)})",
+        f"- baseline commit: {state.baseline_commit}",
+        f"- last kept commit: {base}",
+        f"- last kept score: {show(standing.score) if standing else 'not known'}",
+        f"- previous outcome: {_outcome(state.last_entry)}",
+        f"- this session ends after {format_duration(state.plan.contract.session.timeout_s)} at the latest",
+    ]
+    return "\n".join(lines)
+
+
+def _outcome(entry: Entry | None) -> str:
+    return "none yet" if entry is None else f"{entry.decision}: {_line(entry.decision_reason)}"
+
+
+def _history(state: RunState) -> str:
+    entries = [entry for entry in state.recent if entry.decision is not Decision.BASELINE][-_RECENT:]
+    if not entries:
+        return ""
+    rows = "\n".join(_row(entry) for entry in entries)
+    return _block(f"The last {len(entries)} iterations, oldest first", rows, _RECENT * 2 * _LINE_LIMIT)
+
+
+def _row(entry: Entry) -> str:
+    score = show(entry.evaluator.score) if entry.evaluator else "–"
+    told = _line(entry.description) or "(no description)"
+    return f"{entry.iteration:>4} {entry.decision:<11} score {score}: {told} | {_line(entry.decision_reason)}"
+
+
+def _last_output(state: RunState) -> str:
+    """The evaluator's own words on the last candidate, when it was not kept."""
+    entry = state.last_entry
+    if entry is None or entry.decision is Decision.KEEP or entry.evaluator is None:
+        return ""
+    evaluation = entry.evaluator
+    text = "\n".join(part for part in (evaluation.stdout_tail, evaluation.stderr_tail) if part)[-_OUTPUT_LIMIT:]
+    return _block("End of the evaluator's output on the previous candidate", text, _OUTPUT_LIMIT) if text else ""
+
+
+def _answers(answers: tuple[Answer, ...]) -> str:
+    if not answers:
+        return ""
+    text = "\n".join(f"Question: {_line(item.question)}\nAnswer: {item.answer}" for item in answers)
+    return _block("Answers of the person to questions of earlier sessions", text, _MISSION_LIMIT)
+
+
+def _artifact_rules(base: str, candidate_file: str) -> str:
+    return f"""# The candidate file
+
+Before you end, write this JSON object to exactly this path:
+
+    {candidate_file}
+
+{{
+  "status": "candidate",
+  "candidate_commit": "<full id of the commit you made, or null>",
+  "base_commit": "{base}",
+  "description": "<one line: what you changed and why it should help>",
+  "notes": ["<what you learnt that the next session should know>"],
+  "created_at": "<ISO time, such as 2026-01-31T12:00:00Z>"
+}}
+
+- status is one of: candidate (you committed a change), noop (nothing worth trying; candidate_commit null),
+  abort (the run should stop, description says why; candidate_commit null), interrupted (you could not finish;
+  candidate_commit null).
+- candidate_commit must be HEAD of this worktree when you end, and must descend from {base}.
+- Several commits on top of the base are one candidate. What you do not commit is not part of it."""
+
+
+def _block(title: str, text: str, limit: int) -> str:
+    """``text`` as quoted data. No line of it can leave its block: every one is prefixed."""
+    body = text.strip()
+    if len(body) > limit:
+        body = body[:limit] + f"\n[… {len(body) - limit} more characters]"
+    quoted = "\n".join(f"> {line}" for line in body.splitlines()) or "> (empty)"
+    return f"# {title}\n\n{quoted}"
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LINE_LIMIT else line[: _LINE_LIMIT - 1] + "…"
