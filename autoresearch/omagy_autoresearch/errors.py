@@ -17,15 +17,17 @@ class ExitStatus(IntEnum):
 class OmagyError(Exception):
     """Something omagy cannot go on from.
 
-    ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it.
+    ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it. ``recoverable``
+    tells that a run which met it can go on once that is done.
     """
 
     exit_status = ExitStatus.FAILED
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, recoverable: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.recoverable = recoverable
 
 
 class ContractError(OmagyError):

@@ -1,10 +1,13 @@
 """The plan of a run: everything that is settled at launch and never changes after it."""
 
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Struct
 
 from omagy_autoresearch.mission import Budget, Contract
+
+CodexSandbox = Literal["workspace", "off", "user"]
 
 
 class AgentKind(StrEnum):
@@ -19,7 +22,7 @@ class AgentChoice(Struct, frozen=True):
     kind: AgentKind
     command: str = ""  # of a command agent
     codex_args: tuple[str, ...] = ()
-    codex_sandbox: str = "workspace"  # or off, user
+    codex_sandbox: CodexSandbox = "workspace"
 
 
 class RunPlan(Struct, frozen=True):

@@ -26,7 +26,8 @@ class Handoff(Struct, frozen=True):
 def handoff(state: RunState, run_folder: str, best: tuple[Entry, ...], command: str = "omagy") -> Handoff:
     """The handoff of an ended run. ``best`` are its kept entries, newest last; ``command`` starts omagy."""
     outcome, reason = state.outcome, state.stop_reason
-    assert outcome is not None and reason is not None, "the run has ended"
+    assert outcome is not None, "the run has ended"
+    assert reason is not None
     return Handoff(
         run_id=state.plan.run_id,
         outcome=outcome,

@@ -1,11 +1,217 @@
 """What the loop needs from the world, as protocols. Adapters implement them; tests fake them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
 from pathlib import Path
 from typing import Literal, Protocol
 
+from omagy_autoresearch.evaluation import EvaluatorRun
+from omagy_autoresearch.events import Record, StopRequested
+from omagy_autoresearch.ledger import DiffStat, Entry
+from omagy_autoresearch.prompt import Answer
+from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis
+from omagy_autoresearch.summary import Handoff
+
+
+class Wake(Enum):
+    """Why a wait ended."""
+
+    READY = "ready"
+    LIMIT = "limit"
+    STOP = "stop"
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The wall clock, in UTC."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds on a clock that never goes back and counts the time a machine was suspended, where it can."""
+        ...
+
+
+class Stops(Protocol):
+    """Requests to stop the run: signals, and the stop command."""
+
+    def pending(self) -> StopRequested | None:
+        """A request that was not taken up yet."""
+        ...
+
+    def take(self, request: StopRequested) -> None:
+        """``request`` stands in the journal now."""
+        ...
+
+    @property
+    def now(self) -> bool:
+        """True once an immediate stop was asked for; it stays true."""
+        ...
+
+    def wait(self, limit_s: float, ready_fd: int | None = None) -> Wake:
+        """Wait until ``ready_fd`` can be read, an immediate stop is asked for, or ``limit_s`` has passed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRef:
+    """A process that cannot be mistaken for another one with the same pid."""
+
+    pid: int
+    started_at: float  # as the system counts it
+
+
+class Processes(Protocol):
+    def find(self, pid: int, argument: str) -> ProcessRef | None:
+        """The living process ``pid``, if ``argument`` stands on its command line."""
+        ...
+
+    def alive(self, process: ProcessRef) -> bool: ...
+
+    def wait(self, process: ProcessRef, limit_s: float) -> Wake:
+        """READY once ``process`` has ended."""
+        ...
+
+    def end(self, process: ProcessRef, grace_s: float) -> None:
+        """Ask ``process`` to end; after ``grace_s`` kill it with its descendants."""
+        ...
+
+    def sweep(self, cookie: str) -> int:
+        """Kill every process of ours that carries ``cookie`` in its environment, until none is left.
+
+        The cookie is the value of OMAGY_COOKIE, or the beginning of it. Returns how many were killed.
+        """
+        ...
+
+
+class Terminal(Protocol):
+    """Where sessions run: windows of a tmux session, or plain child processes."""
+
+    def open_window(self, name: str, argv: Sequence[str], cwd: Path) -> None:
+        """Start ``argv`` in a window called ``name``. Raises OmagyError."""
+        ...
+
+    def has_window(self, name: str) -> bool: ...
+
+    def close_window(self, name: str) -> None: ...
+
+
+class Evaluator(Protocol):
+    def run(
+        self, command: str, cwd: Path, environment: Mapping[str, str], limit_s: float, log: Path
+    ) -> EvaluatorRun | None:
+        """Run the evaluator to its end; None when a stop cut it short. Nothing it started survives."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatus:
+    """``branch`` is None on a detached HEAD; ``dirty`` are paths, folders of foreign repositories end in a slash."""
+
+    head: str
+    branch: str | None
+    dirty: tuple[str, ...]
+
+
+class Lane(Protocol):
+    """The branch and worktree of one run. Every method can be repeated after a crash."""
+
+    worktree: Path
+    git_dir: Path
+    common_dir: Path
+
+    def prepare(self) -> str:
+        """Make branch and worktree; returns the baseline commit. Raises RepositoryError."""
+        ...
+
+    def sweep_locks(self) -> None:
+        """Remove the lock files that killed git commands left in what is only ours."""
+        ...
+
+    def status(self) -> LaneStatus: ...
+
+    def resolve(self, commit: str) -> str | None:
+        """The full id of the commit that the (short) id ``commit`` names."""
+        ...
+
+    def branch_tip(self) -> str | None:
+        """The commit of the lane's branch, wherever HEAD is; None when the branch is gone."""
+        ...
+
+    def pin(self, ref: str, commit: str, base: str) -> bool:
+        """Keep ``commit`` reachable under ``ref`` and durable; says whether it descends from ``base``."""
+        ...
+
+    def diff_stat(self, base: str, commit: str) -> DiffStat: ...
+
+    def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
+        """Save uncommitted work as a commit under ``ref``; repositories inside it move to ``keep_aside``."""
+        ...
+
+    def advance_kept(self, commit: str) -> None:
+        """Make the kept ref equal ``commit``."""
+        ...
+
+    def converge(self, commit: str) -> None:
+        """Make branch, index and worktree equal ``commit``; ignored files stay.
+
+        What is overwritten must have been saved before. Raises RepositoryError.
+        """
+        ...
+
+
+class Journal(Protocol):
+    def append(self, record: Record) -> None:
+        """Add ``record`` durably. Raises StorageError."""
+        ...
+
+
+class Records(Protocol):
+    """The files of a run that the world reads."""
+
+    def iteration_recorded(self, entry: Entry, state: RunState) -> None:
+        """Bring ledger, results, latest evaluation and manifest up to an applied ``entry``."""
+        ...
+
+    def write_manifest(self, state: RunState) -> None: ...
+
+    def write_end(self, state: RunState, handoff: Handoff) -> None:
+        """Write the handoff, the ledger's outcome and, last, the manifest."""
+        ...
+
+    def kept(self) -> tuple[Entry, ...]:
+        """The kept entries so far, newest last (the last few are enough)."""
+        ...
+
+
+class LedgerWriter(Protocol):
+    """The ledger file."""
+
+    def append(self, entry: Entry) -> None: ...
+
+    def close_with(self, outcome: str, reason: str) -> None: ...
+
+
+class Questions(Protocol):
+    def open_question(self, run_id: str) -> str | None:
+        """The id of a question of this run that waits for an answer."""
+        ...
+
+    def text(self, question_id: str) -> str:
+        """The words of a question."""
+        ...
+
+    def answers(self, run_id: str) -> tuple[Answer, ...]: ...
+
+
+class Reporter(Protocol):
+    """Tells a person what happens, as it happens."""
+
+    def event(self, state: RunState, record: Record) -> None: ...
+
+    def note(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

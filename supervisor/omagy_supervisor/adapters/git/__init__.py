@@ -1,0 +1,1 @@
+"""git, by its command line only, and never in a folder that was not named absolutely."""

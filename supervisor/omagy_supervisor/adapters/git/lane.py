@@ -1,0 +1,248 @@
+"""The lane of a run: its branch and worktree, made and kept equal to what the run decided (contract section 3).
+
+Every command names the lane's admin folder, the shared git folder and the worktree explicitly, so that nothing an
+agent does to ``.git`` or to ``core.worktree`` can point a destructive command at another folder.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from omagy_autoresearch.errors import RepositoryError
+from omagy_autoresearch.integrity import is_commit_id
+from omagy_autoresearch.ledger import DiffStat
+from omagy_autoresearch.names import kept_ref, ref_root
+from omagy_autoresearch.plan import RunPlan
+from omagy_supervisor.adapters.git.commands import Git
+from omagy_supervisor.adapters.git.exclude import add_exclude_block
+from omagy_supervisor.adapters.git.snapshot import snapshot_mission
+from omagy_supervisor.adapters.git.status import parse_status
+from omagy_supervisor.files import fsync_dir, write_atomic
+from omagy_supervisor.ports import LaneStatus
+
+_IN_PROGRESS = (
+    *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
+    *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
+)
+
+
+class GitLane:
+    """Implements ports.Lane."""
+
+    def __init__(self, git: Git, plan: RunPlan) -> None:
+        self._git = git
+        self._plan = plan
+        self._root = Path(plan.repo_root)
+        self.common_dir = Path(plan.common_dir)
+        self.worktree = Path(plan.worktree_path)
+        self.git_dir = self.common_dir / "worktrees" / self.worktree.name
+        self._env = {
+            "GIT_DIR": str(self.git_dir),
+            "GIT_COMMON_DIR": str(self.common_dir),
+            "GIT_WORK_TREE": str(self.worktree),
+        }
+        self._ref = f"refs/heads/{plan.branch_name}"
+
+    # -- making it
+
+    def prepare(self) -> str:
+        baseline = snapshot_mission(self._git, self._plan)
+        add_exclude_block(self.common_dir)
+        if self._stands():
+            self.converge(baseline)
+            return baseline
+        self._remove_half_made()
+        self._git.run(self._root, "update-ref", self._ref, baseline)
+        self.worktree.parent.mkdir(parents=True, exist_ok=True)
+        self._git.run(
+            self._root, "worktree", "add", "--quiet", "--no-checkout", str(self.worktree), self._plan.branch_name
+        )
+        if not self._stands():
+            raise RepositoryError(f"git made the worktree {self.worktree} in an unexpected form")
+        self._do("reset", "--hard", "--quiet", baseline)
+        return baseline
+
+    def _stands(self) -> bool:
+        """True when worktree and admin folder belong together and are complete."""
+        if not all((self.git_dir / name).is_file() for name in ("gitdir", "HEAD", "commondir")):
+            return False
+        try:
+            return (self.worktree / ".git").is_file() and self._backlink() == str(self.worktree / ".git")
+        except OSError:
+            return False
+
+    def _backlink(self) -> str:
+        return os.fsdecode((self.git_dir / "gitdir").read_bytes()).strip()
+
+    def _remove_half_made(self) -> None:
+        """A launch that was killed left parts; their names carry this run's tag, so they can only be ours."""
+        for folder in (self.git_dir, self.worktree):
+            if folder.exists():
+                shutil.rmtree(folder)
+
+    # -- running git in it
+
+    def _prove(self) -> None:
+        """Before anything is changed: the worktree is there and is this run's. Raises RepositoryError."""
+        if not self.worktree.is_dir() or self.worktree.is_symlink() or not self.git_dir.is_dir():
+            raise RepositoryError(
+                f"the worktree {self.worktree} is gone",
+                f"kept work is safe: git log {self._plan.branch_name}",
+            )
+        if self._backlink() != str(self.worktree / ".git"):
+            raise RepositoryError(f"{self.git_dir} no longer belongs to {self.worktree}")
+        self._mend_link()
+
+    def _mend_link(self) -> None:
+        """The worktree's ``.git`` file says where its admin folder is, whatever a session did to it."""
+        link = self.worktree / ".git"
+        wanted = b"gitdir: " + os.fsencode(self.git_dir) + b"\n"
+        if link.is_symlink() or not link.is_file():
+            _move_aside(link)
+        elif link.read_bytes() == wanted:
+            return
+        write_atomic(link, wanted, durable=False)
+
+    def _do(self, *args: str, env: dict[str, str] | None = None) -> bytes:
+        return self._git.run(self.worktree, *args, env={**self._env, **(env or {})})
+
+    def _line(self, *args: str, env: dict[str, str] | None = None) -> str:
+        return os.fsdecode(self._do(*args, env=env)).strip()
+
+    # -- looking at it
+
+    def sweep_locks(self) -> None:
+        own_refs = self.common_dir / ref_root(self._plan.run_id)
+        branch_lock = self.common_dir / f"{self._ref}.lock"
+        for lock in (*self.git_dir.glob("*.lock"), *own_refs.rglob("*.lock"), branch_lock):
+            with contextlib.suppress(FileNotFoundError):
+                lock.unlink()
+
+    def status(self) -> LaneStatus:
+        self._prove()
+        out = self._do("status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
+        return parse_status(out)
+
+    def resolve(self, commit: str) -> str | None:
+        if not is_commit_id(commit):
+            return None
+        status, out, _ = self._git.status(
+            self.worktree, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", env=self._env
+        )
+        return out.decode().strip() if status == 0 else None
+
+    def diff_stat(self, base: str, commit: str) -> DiffStat:
+        out = self._do("diff-tree", "-r", "--numstat", "-z", "--no-renames", "--no-ext-diff", base, commit)
+        rows = [row.split(b"\t", 2) for row in out.split(b"\0") if row.count(b"\t") >= 2]
+        numbers = [(_number(added), _number(removed)) for added, removed, _ in rows]
+        return DiffStat(len(rows), sum(added for added, _ in numbers), sum(removed for _, removed in numbers))
+
+    # -- saving what is in it
+
+    def branch_tip(self) -> str | None:
+        status, out, _ = self._git.status(self.worktree, "rev-parse", "--verify", "--quiet", self._ref, env=self._env)
+        return out.decode().strip() if status == 0 else None
+
+    def pin(self, ref: str, commit: str, base: str) -> bool:
+        out = self._do("rev-list", "--objects", "--boundary", commit, f"^{base}").decode("utf-8", "replace")
+        rows = [row.split(" ", 1)[0] for row in out.splitlines()]
+        self._make_durable(row for row in rows if not row.startswith("-"))
+        self._update_ref(ref, commit)
+        return f"-{base}" in rows
+
+    def _make_durable(self, objects: Iterable[str]) -> None:
+        """The agent's git may have written loose objects without syncing them; a kept ref must not outlive them."""
+        folders = set()
+        for oid in objects:
+            path = self.common_dir / "objects" / oid[:2] / oid[2:]
+            with contextlib.suppress(FileNotFoundError):
+                fd = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+                folders.add(path.parent)
+        for folder in folders:
+            fsync_dir(folder)
+
+    def _update_ref(self, ref: str, commit: str) -> None:
+        self._do("update-ref", "--no-deref", ref, commit)
+        with contextlib.suppress(FileNotFoundError):  # another ref format keeps no folder of its own
+            fsync_dir((self.common_dir / ref).parent)
+
+    def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
+        self._prove()
+        status = self.status()
+        if not status.dirty:
+            return None
+        for inner in (path for path in status.dirty if path.endswith("/")):
+            _keep_repository(self.worktree / inner, keep_aside / inner)
+        index = self.git_dir / "omagy-leftovers-index"
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(self.git_dir / "index", index)
+        try:
+            commit = self._commit_everything(index, status.head)
+        finally:
+            for path in (index, index.with_name(index.name + ".lock")):
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+        self._update_ref(ref, commit)
+        return ref
+
+    def _commit_everything(self, index: Path, head: str) -> str:
+        env = {"GIT_INDEX_FILE": str(index)}
+        # One unreadable file must not keep the others from being saved.
+        self._git.status(self.worktree, "add", "--all", "--ignore-errors", ".", env={**self._env, **env})
+        tree = self._line("write-tree", env=env)
+        return self._line("commit-tree", "-p", head, "-m", "omagy: leftovers of a session", tree)
+
+    # -- making it equal
+
+    def advance_kept(self, commit: str) -> None:
+        self._update_ref(kept_ref(self._plan.run_id), commit)
+
+    def converge(self, commit: str) -> None:
+        status = self.status()
+        branch = self._plan.branch_name
+        if (status.head, status.branch, status.dirty) == (commit, branch, ()) and not self._in_progress():
+            return
+        self._clear_in_progress()
+        if status.branch != branch:
+            self._do("symbolic-ref", "HEAD", self._ref)
+        self._do("reset", "--hard", "--quiet", commit)
+        if self.status().dirty:
+            self._do("clean", "-ffdq")
+        left = self.status()
+        if left.dirty or left.head != commit:
+            shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
+            raise RepositoryError(
+                f"the worktree {self.worktree} cannot be brought to {commit[:12]}: {shown}",
+                "see `git status` there; a filter or file mode that never settles makes a tree look changed",
+            )
+
+    def _in_progress(self) -> list[Path]:
+        return [path for name in _IN_PROGRESS if (path := self.git_dir / name).exists()]
+
+    def _clear_in_progress(self) -> None:
+        for path in self._in_progress():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _number(field: bytes) -> int:
+    return int(field) if field.isdigit() else 0
+
+
+def _move_aside(path: Path) -> None:
+    """Something that is not the worktree's link stands in its place: keep it, under a name git sees as untracked."""
+    if path.is_symlink() or path.exists():
+        path.rename(path.with_name("git.moved-aside-by-omagy"))
+
+
+def _keep_repository(source: Path, target: Path) -> None:
+    """A repository inside the worktree cannot be saved as a commit of ours, so the whole of it is kept aside."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(source, target)

@@ -1,0 +1,27 @@
+"""Reads ``git status --porcelain=v2 -z --branch``."""
+
+import os
+
+from omagy_supervisor.ports import LaneStatus
+
+
+def parse_status(out: bytes) -> LaneStatus:
+    """The status that ``out`` tells. Paths are decoded as file names."""
+    head, branch, dirty = "", None, []
+    for row in out.split(b"\0"):
+        kind, _, rest = row.partition(b" ")
+        if kind == b"#":
+            key, _, value = rest.partition(b" ")
+            if key == b"branch.oid":
+                head = value.decode()
+            elif key == b"branch.head" and value != b"(detached)":
+                branch = os.fsdecode(value)
+        elif kind in (b"1", b"u", b"?"):
+            dirty.append(os.fsdecode(_path(kind, rest)))
+    return LaneStatus(head, branch, tuple(dirty))
+
+
+def _path(kind: bytes, rest: bytes) -> bytes:
+    """The path of a row: after seven fields of a changed one, nine of an unmerged one, none of an untracked one."""
+    fields = {b"1": 7, b"u": 9, b"?": 0}[kind]
+    return rest.split(b" ", fields)[-1]

@@ -1,0 +1,90 @@
+"""Requests to stop, as signals and as the request file that the stop command writes."""
+
+import contextlib
+import json
+import os
+import select
+import signal
+from pathlib import Path
+from types import FrameType
+
+from omagy_autoresearch.events import StopMode, StopRequested
+from omagy_supervisor.ports import Clock, Wake
+
+_LONGEST_POLL_S = 20.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class SignalStops:
+    """Implements ports.Stops. A second Ctrl-C changes nothing: stopping is under way and bounded in time."""
+
+    def __init__(self, request_file: Path, clock: Clock) -> None:
+        self._request_file = request_file
+        self._clock = clock
+        self._pending: StopRequested | None = None
+        self._now = False
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+
+    def install(self) -> None:
+        """Take over the signals of this process; a request left for an earlier supervisor is dropped."""
+        with contextlib.suppress(OSError):
+            self._request_file.unlink()
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        for number in _SIGNALS:
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._ask(self._request(number))
+
+    def _request(self, number: int) -> StopRequested:
+        if number == signal.SIGINT:
+            return StopRequested(StopMode.NOW, "Ctrl-C")
+        if number == signal.SIGHUP:
+            return StopRequested(StopMode.NOW, "SIGHUP (its terminal closed)")
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            asked = json.loads(self._request_file.read_bytes())
+            return StopRequested(StopMode(asked["mode"]), "omagy autoresearch stop")
+        return StopRequested(StopMode.NOW, "SIGTERM")
+
+    def _ask(self, request: StopRequested) -> None:
+        if self._now:
+            return
+        self._pending = request
+        self._now = request.mode is StopMode.NOW
+
+    @property
+    def now(self) -> bool:
+        return self._now
+
+    def pending(self) -> StopRequested | None:
+        return self._pending
+
+    def take(self, request: StopRequested) -> None:
+        if self._pending == request:
+            self._pending = None
+
+    def wait(self, limit_s: float, ready_fd: int | None = None) -> Wake:
+        deadline = self._clock.monotonic_s() + limit_s
+        poll = select.poll()
+        poll.register(self._wake_read, select.POLLIN)
+        if ready_fd is not None:
+            poll.register(ready_fd, select.POLLIN | select.POLLHUP)
+        while True:
+            if self._now:
+                return Wake.STOP
+            left = deadline - self._clock.monotonic_s()
+            if left <= 0:
+                return Wake.LIMIT
+            # poll's own clock stands still while the machine sleeps, so look at ours now and then.
+            ready = {fd for fd, _ in poll.poll(min(left, _LONGEST_POLL_S) * 1000)}
+            if self._wake_read in ready:
+                self._drain()
+            if ready_fd is not None and ready_fd in ready:
+                return Wake.READY
+
+    def _drain(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._wake_read, 4096):
+                pass

@@ -1,0 +1,147 @@
+"""tmux on a socket of our own: the user's tmux server and configuration are never touched.
+
+Sessions and windows are addressed by exact names (``=name``) and ids; a listing is believed to be empty only
+after the server was seen alive.
+"""
+
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import libtmux
+
+from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError
+
+DEFAULT_SOCKET = "omagy"
+OLDEST = (3, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    session: str
+    name: str
+    id: str
+    pane_pid: int
+    dead: bool
+
+
+class Tmux:
+    """One tmux server. Raises OmagyError when tmux refuses."""
+
+    def __init__(self, socket: str, executable: str) -> None:
+        self.socket = socket
+        self._executable = executable
+        self._server = libtmux.Server(socket_name=socket, config_file="/dev/null", tmux_bin=executable)
+
+    def _cmd(self, *args: str) -> Any:
+        return self._server.cmd(*args)
+
+    def _do(self, what: str, *args: str) -> list[str]:
+        answer = self._cmd(*args)
+        if answer.returncode != 0:
+            words = " ".join(answer.stderr) or f"status {answer.returncode}"
+            raise OmagyError(f"tmux could not {what}: {words}", f"see the server with `tmux -L {self.socket} ls`")
+        return list(answer.stdout)
+
+    def has_session(self, name: str) -> bool:
+        return bool(self._cmd("has-session", "-t", f"={name}").returncode == 0)
+
+    def new_session(self, name: str, window: str, argv: Sequence[str], cwd: Path) -> None:
+        """Start ``argv`` in a new detached session called ``name``."""
+        self._do(
+            "start a session",
+            *("new-session", "-d", "-s", name, "-n", window, "-c", str(cwd), "-x", "200", "-y", "50"),
+            *("--", *_exec_argv(argv)),
+        )
+        self._cmd("set-option", "-t", f"={name}:", "automatic-rename", "off")
+        self._cmd("set-option", "-t", f"={name}:", "history-limit", "20000")
+
+    def new_window(self, session: str, name: str, argv: Sequence[str], cwd: Path) -> None:
+        """Start ``argv`` in a new window of ``session``; makes the session when it is gone."""
+        if not self.has_session(session):
+            self.new_session(session, name, argv, cwd)
+            return
+        self._do(
+            "open a window",
+            *("new-window", "-d", "-t", f"={session}:", "-n", name, "-c", str(cwd), "--", *_exec_argv(argv)),
+        )
+
+    def windows(self) -> list[Window]:
+        """All windows of the server. Raises OmagyError when it is alive and does not answer."""
+        form = "#{session_name}\t#{window_name}\t#{window_id}\t#{pane_pid}\t#{pane_dead}"
+        answer = self._cmd("list-panes", "-a", "-F", form)
+        if answer.returncode != 0:
+            if self._server.is_alive():
+                raise OmagyError(f"tmux could not list its windows: {' '.join(answer.stderr)}")
+            return []
+        rows = (line.split("\t") for line in answer.stdout)
+        return [Window(row[0], row[1], row[2], int(row[3]), row[4] == "1") for row in rows if len(row) == 5]
+
+    def find(self, session: str, name: str) -> Window | None:
+        return next((w for w in self.windows() if (w.session, w.name, w.dead) == (session, name, False)), None)
+
+    def kill_window(self, window: Window) -> None:
+        self._cmd("kill-window", "-t", window.id)
+
+    def attach_command(self, session: str, *, inside: bool) -> list[str]:
+        """The command that shows ``session``, from inside another tmux server's pane or from a plain terminal."""
+        base = [self._executable, "-L", self.socket]
+        if inside:
+            # A client of another server cannot switch to ours: nest it, which tmux refuses while TMUX is set.
+            base = ["env", "-u", "TMUX", "-u", "TMUX_PANE", *base]
+        return [*base, "attach-session", "-t", f"={session}"]
+
+
+def _exec_argv(argv: Sequence[str]) -> list[str]:
+    """``argv`` in a form that tmux runs without the user's shell: two words or more are executed as they are."""
+    return list(argv) if len(argv) > 1 else ["/bin/sh", "-c", f"exec {shlex.quote(argv[0])}"]
+
+
+class TmuxTerminal:
+    """Implements ports.Terminal on the tmux session of one run."""
+
+    def __init__(self, tmux: Tmux, session: str) -> None:
+        self._tmux = tmux
+        self._session = session
+
+    def open_window(self, name: str, argv: Sequence[str], cwd: Path) -> None:
+        self._tmux.new_window(self._session, name, argv, cwd)
+
+    def has_window(self, name: str) -> bool:
+        return self._tmux.find(self._session, name) is not None
+
+    def close_window(self, name: str) -> None:
+        window = self._tmux.find(self._session, name)
+        if window is not None:
+            self._tmux.kill_window(window)
+
+
+def require_tmux(executable: str | None, version_text: str) -> str:
+    """The tmux to use. Raises BlockedError or ContractError with the remedy when there is none that works."""
+    if executable is None:
+        raise BlockedError(
+            "tmux is not installed",
+            "install it (Debian: apt install tmux, macOS: brew install tmux), or run with --foreground",
+        )
+    found = re.search(r"(\d+)\.(\d+)", version_text)
+    if found and (int(found[1]), int(found[2])) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ContractError(
+            f"{version_text.strip()} is too old: omagy needs tmux {oldest} or newer",
+            "upgrade tmux, or run with --foreground",
+        )
+    return executable
+
+
+def tmux_version(executable: str | None) -> str:
+    """What ``tmux -V`` says; empty when it cannot be run."""
+    if executable is None:
+        return ""
+    try:
+        return subprocess.run([executable, "-V"], capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""

@@ -1,0 +1,124 @@
+"""The command line of ``omagy autoresearch``, split once and tested (contract section 1).
+
+omagy's own options stand before the mission folder; what stands after it belongs to Codex. Neither is ever guessed:
+a misspelt option of ours is an error, and so is one of ours that stands where Codex would get it.
+"""
+
+import difflib
+from dataclasses import dataclass, field
+
+from omagy_autoresearch.errors import ContractError
+
+FLAGS = (
+    "--detach",
+    "--foreground",
+    "--no-wait",
+    "--allow-broken-baseline",
+    "--save-leftovers",
+    "--json",
+    "--debug",
+    "--help",
+)
+VALUES = (
+    "--resume",
+    "--agent",
+    "--codex-sandbox",
+    "--max-iterations",
+    "--max-wall-time",
+    "--target-score",
+    "--max-consecutive-errors",
+)
+_CODEX_HAS_TOO = ("--json", "--help")
+_ALL = (*FLAGS, *VALUES)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """``mission`` is None for a resume and for no arguments at all; ``codex_args`` are untouched."""
+
+    flags: frozenset[str] = frozenset()
+    values: dict[str, str] = field(default_factory=dict)
+    mission: str | None = None
+    codex_args: tuple[str, ...] = ()
+
+    def has(self, flag: str) -> bool:
+        return flag in self.flags
+
+
+def split_arguments(argv: list[str]) -> Arguments:
+    """Split ``argv`` (without ``omagy autoresearch``). Raises ContractError with a suggestion."""
+    flags: set[str] = set()
+    values: dict[str, str] = {}
+    rest = list(argv)
+    while rest:
+        word = rest[0]
+        if word == "-h":
+            word = "--help"
+        name, equals, value = word.partition("=")
+        if word in FLAGS:
+            flags.add(word)
+            del rest[0]
+        elif name in VALUES:
+            values[name] = value if equals else _next_value(name, rest)
+            del rest[: 1 if equals else 2]
+        elif "--resume" in values:
+            return Arguments(frozenset(flags), values, None, _for_codex(rest))
+        elif word == "--":
+            raise ContractError("a mission folder is expected before --", "omagy autoresearch <mission-dir> -- …")
+        elif word.startswith("-"):
+            raise _unknown(word)
+        else:
+            return Arguments(frozenset(flags), values, word, _for_codex(rest[1:]))
+    return Arguments(frozenset(flags), values)
+
+
+def _next_value(name: str, rest: list[str]) -> str:
+    if len(rest) < 2:
+        raise ContractError(f"{name} needs a value", f"for example {name} {_EXAMPLES[name]}")
+    return rest[1]
+
+
+_EXAMPLES = {
+    "--resume": "<run-id> (omagy autoresearch list shows them)",
+    "--agent": "codex",
+    "--codex-sandbox": "workspace",
+    "--max-iterations": "20",
+    "--max-wall-time": "8h",
+    "--target-score": "0.95",
+    "--max-consecutive-errors": "3",
+}
+
+
+def _for_codex(words: list[str]) -> tuple[str, ...]:
+    if words[:1] == ["--"]:
+        return tuple(words[1:])
+    for word in words:
+        if word == "--":
+            break
+        name = word.partition("=")[0]
+        if name in _ALL and name not in _CODEX_HAS_TOO:
+            raise ContractError(
+                f"{name} is an option of omagy's, but stands where everything goes to Codex",
+                f"put it before the mission folder; if Codex is meant: -- {word}",
+            )
+        near = _near(name) if name.startswith("--") else None
+        if near is not None:
+            raise ContractError(
+                f"unknown option {name}, did you mean {near}?",
+                f"omagy's options stand before the mission folder; if Codex is meant: -- {word}",
+            )
+    return tuple(words)
+
+
+def _unknown(word: str) -> ContractError:
+    near = _near(word.partition("=")[0])
+    did_you_mean = f", did you mean {near}?" if near else ""
+    return ContractError(
+        f"unknown option {word}{did_you_mean}",
+        "options for Codex stand after the mission folder; omagy's own: omagy autoresearch --help",
+    )
+
+
+def _near(name: str) -> str | None:
+    near = difflib.get_close_matches(name, _ALL, n=1, cutoff=0.8)
+    return near[0] if near else None

@@ -1,0 +1,110 @@
+"""Puts the parts of a run together: the one place that knows which adapter stands behind which port."""
+
+import os
+import sys
+from pathlib import Path
+
+from omagy_autoresearch.errors import BlockedError
+from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
+from omagy_supervisor.adapters.children import ChildTerminal
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.codex.agent import CodexAgent
+from omagy_supervisor.adapters.codex.install import find_codex
+from omagy_supervisor.adapters.command import CommandAgent
+from omagy_supervisor.adapters.evaluator import ShellEvaluator
+from omagy_supervisor.adapters.git.commands import Git, carried_settings, user_identity
+from omagy_supervisor.adapters.git.lane import GitLane
+from omagy_supervisor.adapters.journal import FileJournal
+from omagy_supervisor.adapters.ledger_file import LedgerFile
+from omagy_supervisor.adapters.processes import SystemProcesses
+from omagy_supervisor.adapters.questions import QuestionFiles
+from omagy_supervisor.adapters.records import FileRecords
+from omagy_supervisor.adapters.rehearsal import RehearsalAgent
+from omagy_supervisor.adapters.stops import SignalStops
+from omagy_supervisor.adapters.tmux import Tmux, TmuxTerminal
+from omagy_supervisor.paths import RunFolder, StateRoot
+from omagy_supervisor.ports import Agent, Clock, Reporter, Stops, Terminal
+from omagy_supervisor.recover import LoadedRun
+from omagy_supervisor.settings import Settings, environment_for_programs
+from omagy_supervisor.world import World
+
+
+def users_git(settings: Settings, folder: Path) -> Git:
+    """git as omagy uses it, with what is kept of the user's configuration."""
+    carried, identity = carried_settings(settings.environment, folder)
+    return Git(carried, identity)
+
+
+def make_lane(settings: Settings, plan: RunPlan) -> GitLane:
+    return GitLane(users_git(settings, Path(plan.repo_root)), plan)
+
+
+def make_agent(choice: AgentChoice, plan: RunPlan, settings: Settings, clock: Clock) -> Agent:
+    """The agent of a run. Raises BlockedError when it is not installed."""
+    match choice.kind:
+        case AgentKind.COMMAND:
+            return CommandAgent(choice.command)
+        case AgentKind.REHEARSAL:
+            proposals = Path(plan.worktree_path) / plan.mission_dir / (plan.contract.agent.rehearsal or "rehearsal")
+            return RehearsalAgent(proposals, sys.executable)
+        case AgentKind.CODEX:
+            executable = find_codex(settings.environment)
+            if executable is None:
+                raise BlockedError("Codex is not installed", "install it: npm install -g @openai/codex")
+            return CodexAgent(executable, choice.codex_args, choice.codex_sandbox, now=clock.now)
+
+
+def make_terminal(settings: Settings, session: str) -> Terminal:
+    """Windows of the run's tmux session, or plain children where there is no tmux."""
+    if settings.tmux is None:
+        return ChildTerminal()
+    return TmuxTerminal(Tmux(settings.tmux_socket, settings.tmux), session)
+
+
+def session_environment(settings: Settings, plan: RunPlan) -> dict[str, str]:
+    """What every session gets: the user's environment, and a git that commits without hooks, keys or questions.
+
+    A session's commits are experiments of an unattended loop: the user's hooks and signing keys are for commits
+    that the user makes (taking over the result is one).
+    """
+    environment = environment_for_programs(settings.environment)
+    pairs = [("core.hooksPath", os.devnull), ("commit.gpgSign", "false"), ("tag.gpgSign", "false")]
+    if user_identity(settings.environment, Path(plan.repo_root)) is None:
+        pairs += [("user.name", "omagy agent"), ("user.email", "omagy-agent@localhost")]
+    environment["GIT_CONFIG_COUNT"] = str(len(pairs))
+    for number, (key, value) in enumerate(pairs):
+        environment[f"GIT_CONFIG_KEY_{number}"] = key
+        environment[f"GIT_CONFIG_VALUE_{number}"] = value
+    return {**environment, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": ":"}
+
+
+def make_stops(folder: RunFolder, clock: Clock) -> SignalStops:
+    stops = SignalStops(folder.stop_request, clock)
+    stops.install()
+    return stops
+
+
+def make_world(settings: Settings, root: StateRoot, run: LoadedRun, stops: Stops, reporter: Reporter) -> World:
+    """The world of ``run``, whose journal is opened for writing. Raises OmagyError."""
+    state, plan, clock = run.state, run.state.plan, SystemClock()
+    folder = root.run(plan.run_id)
+    processes = SystemProcesses(stops, clock)
+    ledger = LedgerFile(folder.ledger, plan.run_id, run.entries, None, None)
+    return World(
+        folder=folder,
+        clock=clock,
+        stops=stops,
+        journal=FileJournal(folder.journal, run.whole),
+        records=FileRecords(folder, Path(plan.worktree_path), ledger, run.entries),
+        lane=make_lane(settings, plan),
+        terminal=make_terminal(settings, plan.run_id),
+        processes=processes,
+        evaluator=ShellEvaluator(clock, stops, processes, f"{plan.run_id}/evaluator"),
+        agent=make_agent(plan.agent, plan, settings, clock),
+        questions=QuestionFiles(root.state),
+        reporter=reporter,
+        session_environment=session_environment(settings, plan),
+        evaluator_environment=environment_for_programs(settings.environment),
+        elapsed_before_s=state.elapsed_s,
+        since_s=clock.monotonic_s(),
+    )

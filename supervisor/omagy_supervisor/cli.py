@@ -1,0 +1,126 @@
+"""From the command line to a command. Heavy modules are imported by the command that needs them."""
+
+import difflib
+import os
+import traceback
+
+from omagy_autoresearch import __version__
+from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
+from omagy_supervisor.arguments import Arguments, split_arguments
+from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
+from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
+from omagy_supervisor.ui.messages import say, say_error, show
+
+_COMMANDS = ("autoresearch",)
+_VERBS = ("list", "status", "watch", "attach", "stop", "rebuild")
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line; returns its exit status. No traceback reaches a person without ``--debug``."""
+    debug = "--debug" in argv
+    try:
+        settings = read_settings(os.environ)
+        scrub_process_environment()
+        return _dispatch(argv, settings)
+    except OmagyError as error:
+        if debug:
+            traceback.print_exc()
+        say_error(error)
+        return int(error.exit_status)
+    except KeyboardInterrupt:
+        say("interrupted; nothing was changed by this command")
+        return int(ExitStatus.INTERLUDE)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return int(ExitStatus.FAILED)
+    except Exception as error:
+        if debug:
+            raise
+        say(f"omagy: a fault of omagy's own: {type(error).__name__}: {error}")
+        say("  runs can be resumed; add --debug to see where, and report it please")
+        return int(ExitStatus.FAILED)
+
+
+def _dispatch(argv: list[str], settings: Settings) -> int:
+    match argv:
+        case ["--version" | "-V", *_]:
+            show(f"omagy {__version__}")
+            return 0
+        case [] | ["--help" | "-h" | "help", *_]:
+            show(OMAGY)
+            return 0 if argv else int(ExitStatus.USAGE)
+        case ["autoresearch", *rest]:
+            return _autoresearch(rest, settings)
+        case ["supervise", pipe]:
+            from omagy_supervisor.commands.start import supervise_from_pipe
+
+            return supervise_from_pipe(pipe)
+        case [word, *_]:
+            raise ContractError(f"there is no command {word}{_nearest(word, _COMMANDS)}", "omagy --help")
+        case _:
+            raise AssertionError(argv)
+
+
+def _autoresearch(rest: list[str], settings: Settings) -> int:
+    if rest and rest[0] in _VERBS:
+        return _verb(rest[0], rest[1:], settings)
+    arguments = split_arguments(rest)
+    if arguments.has("--help"):
+        show(AUTORESEARCH)
+        return 0
+    if "--resume" in arguments.values:
+        from omagy_supervisor.commands.resume import resume
+
+        return resume(arguments, settings)
+    if arguments.mission is None:
+        raise ContractError("a mission folder is missing", "omagy autoresearch <mission-dir>; more: --help")
+    return _launch(arguments, settings)
+
+
+def _launch(arguments: Arguments, settings: Settings) -> int:
+    from omagy_supervisor.commands.launch import launch
+
+    try:
+        return launch(arguments, settings)
+    except ContractError as error:
+        near = _nearest(arguments.mission or "", _VERBS)
+        if near and "does not exist" in error.message:
+            error.message += near
+        raise
+
+
+def _verb(verb: str, words: list[str], settings: Settings) -> int:
+    from omagy_supervisor.commands import look, steer
+
+    if "--help" in words or "-h" in words:
+        show(AUTORESEARCH)
+        return 0
+    flags = {word for word in words if word.startswith("-") and word != "--debug"}
+    names = [word for word in words if not word.startswith("-")]
+    allowed = {"list": {"--json"}, "status": {"--json"}, "stop": {"--after-iteration"}}.get(verb, set())
+    for flag in sorted(flags - allowed):
+        near = _nearest(flag, tuple(allowed))
+        raise ContractError(f"{verb} has no option {flag}{near}", "omagy autoresearch --help")
+    if len(names) > (0 if verb == "list" else 1):
+        raise ContractError(f"{verb} takes one run at most, not {' '.join(names)}")
+    run_id = names[0] if names else None
+    match verb:
+        case "list":
+            return look.list_runs(settings, as_json="--json" in flags)
+        case "status":
+            return look.status(settings, run_id, as_json="--json" in flags)
+        case "watch":
+            return look.watch(settings, run_id)
+        case "attach":
+            return steer.attach(settings, run_id)
+        case "stop":
+            return steer.stop(settings, run_id, after_iteration="--after-iteration" in flags)
+        case _:
+            if run_id is None:
+                raise ContractError("rebuild needs a run id", "see what there is: omagy autoresearch list")
+            return steer.rebuild(settings, run_id)
+
+
+def _nearest(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f", did you mean {near[0]}?" if near else ""

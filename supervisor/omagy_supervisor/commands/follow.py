@@ -1,0 +1,112 @@
+"""The plain live view: the supervisor's lines as they are written (contract section 1)."""
+
+import contextlib
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from omagy_autoresearch.errors import ExitStatus
+from omagy_autoresearch.manifest import Manifest
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.lock import lock_is_held
+from omagy_supervisor.adapters.stops import SignalStops
+from omagy_supervisor.paths import RunFolder, StateRoot
+from omagy_supervisor.ports import Wake
+from omagy_supervisor.recover import read_manifest
+from omagy_supervisor.ui.messages import say, show
+from omagy_supervisor.ui.style import styled
+
+_TICK_S = 0.2
+
+
+def follow(root: StateRoot, run_id: str) -> int:
+    """Show the run's progress until it ends or the person leaves; returns the exit status.
+
+    Ctrl-C leaves the view, not the run.
+    """
+    folder = root.run(run_id)
+    with _leaving() as stops, _open(folder.log) as log:
+        while True:
+            _copy(log)
+            manifest = read_manifest(folder)
+            if manifest is not None and manifest.outcome is not None:
+                _copy(log)
+                show("")
+                show(folder.handoff_markdown.read_text(encoding="utf-8"))
+                return int(manifest.outcome.exit_status)
+            if not lock_is_held(root.lock) and _still_unfinished(folder):
+                _copy(log)
+                say(f"omagy: the supervisor of run {run_id} is gone without ending the run")
+                say(f"  go on with it: omagy autoresearch --resume {run_id}")
+                return int(ExitStatus.FAILED)
+            if stops.wait(_TICK_S) is Wake.STOP:
+                return _left(run_id)
+
+
+def _still_unfinished(folder: RunFolder) -> bool:
+    manifest = read_manifest(folder)
+    return manifest is None or manifest.outcome is None
+
+
+def _left(run_id: str) -> int:
+    say("")
+    say(f"You left the view; run {run_id} goes on.")
+    say(f"  watch again: omagy autoresearch watch {run_id}")
+    say(f"  stop it:     omagy autoresearch stop {run_id}")
+    return int(ExitStatus.OK)
+
+
+def until_baseline(folder: RunFolder, run_id: str) -> int:
+    """Wait until the baseline is recorded, or the run ended before it; returns the exit status."""
+    root = StateRoot(folder.root.parents[3])
+    with _leaving() as stops:
+        while True:
+            manifest = read_manifest(folder)
+            if manifest is not None and manifest.outcome is not None:
+                show(folder.handoff_markdown.read_text(encoding="utf-8"))
+                return int(manifest.outcome.exit_status)
+            if manifest is not None and _baseline_recorded(manifest):
+                say(f"the baseline is recorded; watch: omagy autoresearch watch {run_id}")
+                return int(ExitStatus.OK)
+            if not lock_is_held(root.lock) and _still_unfinished(folder):
+                say(f"omagy: the supervisor of run {run_id} is gone; go on: omagy autoresearch --resume {run_id}")
+                return int(ExitStatus.FAILED)
+            if stops.wait(_TICK_S) is Wake.STOP:
+                return _left(run_id)
+
+
+def _baseline_recorded(manifest: Manifest) -> bool:
+    return manifest.baseline_commit is not None and manifest.status not in ("preparing", "evaluating", "deciding")
+
+
+@contextlib.contextmanager
+def _leaving() -> Iterator[SignalStops]:
+    """Ctrl-C inside means leaving; the signals are as before afterwards."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    stops = SignalStops(Path("/nonexistent/omagy"), SystemClock())
+    stops.install()
+    try:
+        yield stops
+    finally:
+        signal.set_wakeup_fd(-1)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _open(log: Path) -> Iterator[IO[str]]:
+    log.touch()
+    with log.open(encoding="utf-8", errors="replace") as file:
+        yield file
+
+
+_STYLES = ((": keep,", "green"), (": error,", "red"), (": discard,", "dim"), ("run ended", "bold"))
+
+
+def _copy(log: IO[str]) -> None:
+    for line in log:
+        text = line.rstrip("\n")
+        style = next((style for mark, style in _STYLES if mark in text), None)
+        say(styled(text, style, sys.stderr) if style else text)

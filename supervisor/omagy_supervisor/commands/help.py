@@ -1,0 +1,54 @@
+"""The help texts."""
+
+OMAGY = """\
+omagy runs autonomous experiment loops on your git repository, and keeps only what your evaluator proves better.
+
+usage:
+  omagy autoresearch <mission-dir> [codex-args…]     start a run
+  omagy autoresearch --resume <run-id>               go on with a run
+  omagy autoresearch list | status | watch | attach | stop
+  omagy autoresearch --help                          all options
+  omagy --version
+"""
+
+AUTORESEARCH = """\
+omagy autoresearch: one agent session per iteration; each commit it makes is kept or discarded by your evaluator.
+
+usage:
+  omagy autoresearch [options] <mission-dir> [codex-args…]
+  omagy autoresearch [options] --resume <run-id> [codex-args…]
+
+  <mission-dir> holds mission.md (what to improve) and sandbox.md (the evaluator, as YAML frontmatter).
+  A run gets a branch and a worktree of its own; your checkout is never touched.
+  Options stand before <mission-dir>; what follows it goes to `codex exec` untouched (-- may separate them).
+
+where it runs (default: detached in tmux, followed here; Ctrl-C leaves the view, not the run):
+  --detach                      return once the baseline is recorded
+  --foreground                  supervise in this process; Ctrl-C stops the run
+
+limits, totals of the run (also keys of sandbox.md; a resume may raise them):
+  --max-iterations N            --max-wall-time 8h
+  --target-score X              --max-consecutive-errors N (default 3)
+
+agent:
+  --agent codex|rehearsal|command:<cmd>
+                                rehearsal is offline, for missions that bring proposals (missions/quickstart)
+  --codex-sandbox workspace|off|user
+                                workspace (default): the lane and the candidate file are writable, nothing else
+                                off: no sandbox at all · user: as your own Codex configuration says
+  --no-wait                     end the run at a usage limit instead of waiting for its reset
+  --allow-broken-baseline       start although the evaluator fails on the starting point
+
+resume:
+  --save-leftovers              save uncommitted changes found in the lane under the run's refs, and go on
+
+look and steer (run-id: the active run, else the newest):
+  omagy autoresearch list [--json]               all runs of this repository
+  omagy autoresearch status [run-id] [--json]    one run, and the next command
+  omagy autoresearch watch [run-id]              live progress
+  omagy autoresearch attach [run-id]             the run's tmux session (leave it with C-b d)
+  omagy autoresearch stop [run-id] [--after-iteration]
+  omagy autoresearch rebuild <run-id>            write manifest and ledger anew from the journal
+
+exit status: 0 finished · 1 failed · 2 usage or contract error · 3 blocked · 4 askuserQuestion · 130 userinterlude
+"""

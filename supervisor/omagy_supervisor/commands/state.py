@@ -1,0 +1,47 @@
+"""Which repository's state a command means, and which run."""
+
+from pathlib import Path
+
+from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.manifest import Manifest
+from omagy_supervisor.adapters.git.facts import find_repository
+from omagy_supervisor.adapters.lock import lock_is_held, read_pointer
+from omagy_supervisor.bootstrap import users_git
+from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.recover import known_runs, read_manifest, require_manifest
+from omagy_supervisor.settings import Settings
+
+
+def state_root(settings: Settings) -> StateRoot:
+    """The state of the repository around the current folder. Raises ContractError outside of one."""
+    here = Path.cwd()
+    return StateRoot(find_repository(users_git(settings, here), here).root)
+
+
+def active_run(root: StateRoot) -> str | None:
+    """The run whose supervisor lives."""
+    if not root.lock.exists() or not lock_is_held(root.lock):
+        return None
+    pointer = read_pointer(root.pointer)
+    return pointer.run_id if pointer else None
+
+
+def chosen_run(root: StateRoot, named: str | None) -> Manifest:
+    """The run that is named, else the active one, else the newest. Raises ContractError when there is none."""
+    run_id = named or active_run(root) or next(iter(reversed(known_runs(root))), None)
+    if run_id is None:
+        raise ContractError(f"there are no runs in {root.repo_root}", "start one: omagy autoresearch <mission-dir>")
+    return require_manifest(root, run_id)
+
+
+def all_manifests(root: StateRoot) -> list[Manifest]:
+    """The manifests of all runs that can be read, oldest first."""
+    found = []
+    for run_id in known_runs(root):
+        try:
+            manifest = read_manifest(root.run(run_id))
+        except ContractError:
+            continue
+        if manifest is not None:
+            found.append(manifest)
+    return found

@@ -1,0 +1,105 @@
+"""``attach``, ``stop`` and ``rebuild`` (contract section 10)."""
+
+import contextlib
+import json
+import os
+import signal
+
+import psutil
+
+from omagy_autoresearch.errors import ContractError, OmagyError
+from omagy_autoresearch.events import StopMode
+from omagy_autoresearch.manifest import manifest_json
+from omagy_supervisor.adapters.journal import read_journal
+from omagy_supervisor.adapters.ledger_file import LedgerFile
+from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer
+from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
+from omagy_supervisor.commands.state import active_run, chosen_run, state_root
+from omagy_supervisor.daemon import another_run_active
+from omagy_supervisor.files import write_atomic
+from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.recover import known_runs, replay
+from omagy_supervisor.settings import Settings
+from omagy_supervisor.ui.messages import say
+
+
+def attach(settings: Settings, run_id: str | None) -> int:
+    """Show the run's tmux session in this terminal, inside or outside tmux; does not return. Raises OmagyError."""
+    root = state_root(settings)
+    run = chosen_run(root, run_id).run_id
+    tmux = Tmux(settings.tmux_socket, require_tmux(settings.tmux, tmux_version(settings.tmux)))
+    if not tmux.has_session(run):
+        active = active_run(root) == run
+        where = "runs in the foreground of another terminal" if active else "has no tmux session: it is not running"
+        hint = f"omagy autoresearch watch {run}" if active else f"omagy autoresearch status {run}"
+        raise ContractError(f"run {run} {where}", hint)
+    command = tmux.attach_command(run, inside="TMUX" in settings.environment)
+    if "TMUX" in settings.environment:
+        say("a tmux inside yours: its prefix key is C-b C-b")
+    os.execvpe(command[0], command, dict(settings.environment))  # noqa: S606 - becomes the tmux client
+
+
+def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> int:
+    """Ask the active run to stop, now or after its iteration; waits for an immediate stop. Raises ContractError."""
+    root = state_root(settings)
+    run = active_run(root)
+    if run is None:
+        raise ContractError("no run is active in this repository", "see what there is: omagy autoresearch list")
+    if run_id is not None and run_id != run:
+        raise ContractError(f"run {run_id} is not active; the active run is {run}")
+    pointer = read_pointer(root.pointer)
+    assert pointer is not None
+    mode = StopMode.AFTER_ITERATION if after_iteration else StopMode.NOW
+    write_atomic(root.run(run).stop_request, json.dumps({"mode": mode}).encode(), durable=False)
+    _terminate(pointer)
+    if after_iteration:
+        say(f"run {run} stops after the iteration it is in; watch: omagy autoresearch watch {run}")
+        return 0
+    say(f"stopping run {run} …")
+    _await_end(root)
+    say(f"run {run} has stopped; go on with it: omagy autoresearch --resume {run}")
+    return 0
+
+
+def _terminate(pointer: Pointer) -> None:
+    """SIGTERM to the supervisor, if the process with its pid is still the one that took the lock."""
+    try:
+        process = psutil.Process(pointer.pid)
+        if process.create_time() == pointer.process_started_at:
+            process.send_signal(signal.SIGTERM)
+            return
+    except psutil.Error:
+        pass
+    raise OmagyError(
+        f"the supervisor of run {pointer.run_id} cannot be reached (pid {pointer.pid} on {pointer.host})",
+        "stop it where it runs",
+    )
+
+
+def _await_end(root: StateRoot) -> None:
+    pointer = read_pointer(root.pointer)
+    with contextlib.suppress(psutil.Error):
+        if pointer is not None:
+            psutil.Process(pointer.pid).wait(timeout=60)
+    if lock_is_held(root.lock):
+        raise OmagyError("the supervisor is still ending", "see: omagy autoresearch status")
+
+
+def rebuild(settings: Settings, run_id: str) -> int:
+    """Write manifest and ledger of a run anew from its journal. Raises OmagyError."""
+    root = state_root(settings)
+    if run_id not in known_runs(root):
+        raise ContractError(f"there is no run {run_id}", "see what there is: omagy autoresearch list")
+    lock = RunLock(root.lock)
+    if not lock.acquire():
+        raise another_run_active(root)
+    try:
+        folder = root.run(run_id)
+        run = replay(*read_journal(folder.journal))
+        outcome = run.state.outcome
+        LedgerFile(folder.ledger, run_id, run.entries, outcome, run.state.stop_reason)
+        write_atomic(folder.manifest, manifest_json(run.state))
+    finally:
+        lock.release()
+    say(f"manifest and ledger of run {run_id} are written anew from its journal")
+    return 0

@@ -1,0 +1,158 @@
+"""A supervisor's life: take the lock, create or recover the run, drive it to its end, let go (contract section 3)."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+from omagy_autoresearch.errors import BlockedError, ContractError, StorageError
+from omagy_autoresearch.events import Record, RunCreated, RunEnded, RunResumed
+from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.run import InSession, Preparing, RunState
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.journal import FileJournal, read_journal
+from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, this_machine, write_pointer
+from omagy_supervisor.bootstrap import make_stops, make_world
+from omagy_supervisor.files import fsync_dir, make_folder
+from omagy_supervisor.loop import drive, record
+from omagy_supervisor.paths import RunFolder, StateRoot
+from omagy_supervisor.ports import Reporter
+from omagy_supervisor.recover import (
+    LoadedRun,
+    refuse_missing_worktree,
+    refuse_terminal,
+    refuse_unanswered,
+    replay,
+    require_manifest,
+    settle_lane,
+)
+from omagy_supervisor.requests import Fresh, Request, Resume
+from omagy_supervisor.sessions import session_cookie, session_spec
+from omagy_supervisor.settings import Settings
+from omagy_supervisor.world import World
+
+MakeReporter = Callable[[RunFolder], Reporter]
+
+
+def supervise(
+    request: Request, settings: Settings, make_reporter: MakeReporter, started: Callable[[], None]
+) -> RunState:
+    """Run ``request`` to its end and return the ended state; calls ``started`` once the run is under way.
+
+    Raises OmagyError: before ``started`` nothing was begun, after it the run can be resumed.
+    """
+    root = StateRoot(Path(request.repo_root))
+    folder = root.run(request.run_id)
+    with _locked(root):
+        run = _create(folder, request) if isinstance(request, Fresh) else _load(root, request)
+        write_pointer(root.pointer, _pointer(request.run_id, settings, active=True))
+        os.chdir(folder.root)
+        reporter = make_reporter(folder)
+        stops = make_stops(folder, SystemClock())
+        world = make_world(settings, root, run, stops, reporter)
+        state = _take_on(world, run, request)
+        started()
+        state = drive(world, state)
+        write_pointer(root.pointer, _pointer(request.run_id, settings, active=False))
+    return state
+
+
+@contextlib.contextmanager
+def _locked(root: StateRoot) -> Iterator[None]:
+    root.prepare()
+    lock = RunLock(root.lock)
+    try:
+        free = lock.acquire()
+    except OSError as error:
+        raise StorageError(f"{root.lock} cannot be locked: {error.strerror}") from None
+    if not free:
+        raise another_run_active(root)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def another_run_active(root: StateRoot) -> ContractError:
+    """The refusal of a second run, with what can be done about the first."""
+    pointer = read_pointer(root.pointer)
+    run = pointer.run_id if pointer else "(starting)"
+    return ContractError(
+        f"run {run} is active in {root.repo_root}: one run at a time",
+        f"watch it: omagy autoresearch watch {run}\nstop it:  omagy autoresearch stop {run}",
+    )
+
+
+def _pointer(run_id: str, settings: Settings, *, active: bool) -> Pointer:
+    host, boot = this_machine()
+    me = psutil.Process()
+    since = SystemClock().now().isoformat(timespec="seconds")
+    return Pointer(run_id, active, me.pid, me.create_time(), host, boot, since, settings.tmux_socket)
+
+
+# -- a new run
+
+
+def _create(folder: RunFolder, request: Fresh) -> LoadedRun:
+    """The run as its first record tells it, which is durable when this returns. Raises StorageError."""
+    if folder.journal.exists():
+        raise ContractError(f"run {request.run_id} exists already", "start again: the next run gets another name")
+    make_folder(folder.root)
+    fsync_dir(folder.root.parent)
+    first = Record(SystemClock().now(), 0.0, RunCreated(request.plan))
+    journal = FileJournal(folder.journal, 0)
+    journal.append(first)
+    journal.close()
+    return replay(*read_journal(folder.journal))
+
+
+# -- a run that goes on
+
+
+def _load(root: StateRoot, request: Resume) -> LoadedRun:
+    require_manifest(root, request.run_id)
+    run = replay(*read_journal(root.run(request.run_id).journal))
+    refuse_terminal(run.state)
+    refuse_missing_worktree(run.state)
+    return run
+
+
+def _take_on(world: World, run: LoadedRun, request: Request) -> RunState:
+    """The state from which the loop goes on. Raises ContractError for what a person has to settle first."""
+    state = run.state
+    if isinstance(request, Fresh):
+        world.records.write_manifest(state)
+        world.reporter.event(state, Record(state.updated_at, 0.0, RunCreated(state.plan)))
+        return state
+    refuse_unanswered(state, world.questions)
+    _end_strays(world, state)
+    saved = settle_lane(state, world.lane, world.folder, save_leftovers=request.save_leftovers)
+    state = record(world, state, RunResumed(request.overrides))
+    for line in saved:
+        world.reporter.note(line)
+    return _preflight(world, state)
+
+
+def _end_strays(world: World, state: RunState) -> None:
+    """End what earlier lives left running; the session that is under way is adopted instead."""
+    run_id, phase = state.plan.run_id, state.phase
+    world.processes.sweep(f"{run_id}/evaluator")
+    if not isinstance(phase, InSession):
+        world.processes.sweep(f"{run_id}/session")
+        return
+    for attempt in range(1, phase.attempt):
+        world.processes.sweep(session_cookie(run_id, state.iteration, attempt))
+
+
+def _preflight(world: World, state: RunState) -> RunState:
+    """A fresh lane's preflight is part of preparing it; a run that goes on proves anew that sessions can work."""
+    if isinstance(state.phase, Preparing | InSession) or state.tip is None:
+        return state
+    try:
+        world.agent.preflight(session_spec(world, state.plan, 0, 1, state.tip))
+    except BlockedError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return record(world, state, RunEnded(Outcome.BLOCKED, f"{error.message}{hint}"))
+    return state

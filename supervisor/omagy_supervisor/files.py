@@ -1,0 +1,106 @@
+"""Files that are whole whenever they can be read, and durable when it is said so."""
+
+import contextlib
+import errno
+import os
+import stat
+from pathlib import Path
+
+from omagy_autoresearch.errors import StorageError
+
+_TMP = ".omagy-tmp"
+
+
+def fsync_dir(folder: Path) -> None:
+    """Make the names in ``folder`` durable."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def write_atomic(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o644) -> None:
+    """Make ``path`` hold exactly ``data``; a reader sees the old content or the new, never a part.
+
+    Whatever stood there (a link too) is replaced, never followed. Raises StorageError.
+    """
+    tmp = path.with_name(f".{path.name}{_TMP}")
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            tmp.unlink()
+        fd = os.open(tmp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+        try:
+            write_all(fd, data)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        tmp.replace(path)
+        if durable:
+            fsync_dir(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            tmp.unlink()
+        raise cannot_write(path, error) from error
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte of ``data``; a short write goes on, an error is raised."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def make_folder(path: Path) -> None:
+    """Make ``path`` with its parents. Raises StorageError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(path, error) from error
+
+
+def read_regular(path: Path, limit: int) -> bytes | None:
+    """The content of the regular file ``path``, at most ``limit`` + 1 bytes; None when nothing is there.
+
+    Never follows a link and never blocks on a pipe. Raises ValueError for anything but a regular file.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error.strerror})") from None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise ValueError("it is not a regular file")
+        return _read_up_to(fd, limit + 1)
+    finally:
+        os.close(fd)
+
+
+def _read_up_to(fd: int, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size > 0 and (part := os.read(fd, min(size, 1 << 16))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def sweep_temporary(folder: Path) -> None:
+    """Remove what a killed ``write_atomic`` left in ``folder``."""
+    for path in folder.glob(f".*{_TMP}"):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def cannot_write(path: Path, error: OSError) -> StorageError:
+    """``error`` as a StorageError that names the file and the remedy."""
+    hints = {
+        "No space left on device": "free some space, then resume",
+        "Permission denied": "make the folder writable for you",
+        "Read-only file system": "use a repository on a writable file system",
+    }
+    reason = error.strerror or str(error)
+    recoverable = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE)
+    return StorageError(f"{path} cannot be written: {reason}", hints.get(reason, ""), recoverable=recoverable)

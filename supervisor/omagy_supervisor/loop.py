@@ -1,0 +1,66 @@
+"""The loop: one step, one fact, one state after another, until the run has ended."""
+
+from omagy_autoresearch.advance import advance
+from omagy_autoresearch.errors import OmagyError
+from omagy_autoresearch.events import (
+    Applied,
+    Decided,
+    Evaluated,
+    Event,
+    LaneReady,
+    PauseOver,
+    RunCreated,
+    RunEnded,
+    RunResumed,
+    SessionBegun,
+    SessionEnded,
+    StopRequested,
+)
+from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.run import RunState
+from omagy_autoresearch.steps import next_step
+from omagy_autoresearch.summary import handoff
+from omagy_supervisor.perform import perform
+from omagy_supervisor.world import World
+
+
+def drive(world: World, state: RunState) -> RunState:
+    """Take the run to its end. Raises OmagyError for what not even its end can be recorded after."""
+    while not state.ended:
+        try:
+            event = perform(world, state, next_step(state))
+        except OmagyError as error:
+            event = _fault(error)
+        state = record(world, state, event)
+    return state
+
+
+def record(world: World, state: RunState, event: Event) -> RunState:
+    """Make ``event`` a fact: journal first, then the state, then what the world reads."""
+    entry = world.stamp(event)
+    world.journal.append(entry)
+    if isinstance(event, StopRequested):
+        world.stops.take(event)
+    state = advance(state, entry)
+    _publish(world, state, event)
+    world.reporter.event(state, entry)
+    return state
+
+
+def _fault(error: OmagyError) -> RunEnded:
+    outcome = Outcome.BLOCKED if error.recoverable else Outcome.FAILED
+    return RunEnded(outcome, f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+
+
+def _publish(world: World, state: RunState, event: Event) -> None:
+    match event:
+        case Applied():
+            entry = state.last_entry
+            assert entry is not None
+            world.records.iteration_recorded(entry, state)
+        case RunEnded():
+            world.records.write_end(state, handoff(state, str(world.folder.root), world.records.kept()))
+        case LaneReady() | SessionBegun() | SessionEnded() | PauseOver() | RunResumed() | RunCreated():
+            world.records.write_manifest(state)
+        case Decided() | Evaluated() | StopRequested():
+            pass

@@ -1,0 +1,137 @@
+"""Where things lie (contract section 3)."""
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from omagy_autoresearch.names import iteration_folder
+from omagy_supervisor.files import make_folder, write_atomic
+
+
+@dataclass(frozen=True, slots=True)
+class StateRoot:
+    """The ``.omagy`` folder of a repository. It ignores itself, so the user's git status stays as it was."""
+
+    repo_root: Path
+
+    @property
+    def folder(self) -> Path:
+        return self.repo_root / ".omagy"
+
+    @property
+    def state(self) -> Path:
+        return self.folder / "state"
+
+    @property
+    def pointer(self) -> Path:
+        return self.state / "autoresearch-state.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.state / "autoresearch.lock"
+
+    @property
+    def runs(self) -> Path:
+        return self.folder / "logs" / "autoresearch"
+
+    def run(self, run_id: str) -> "RunFolder":
+        return RunFolder(self.runs / run_id)
+
+    def prepare(self) -> None:
+        """Make the folders. Raises StorageError."""
+        make_folder(self.state)
+        make_folder(self.runs)
+        ignore = self.folder / ".gitignore"
+        with contextlib.suppress(OSError):
+            if ignore.read_bytes() == b"*\n":
+                return
+        if not ignore.exists():
+            write_atomic(ignore, b"*\n", durable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The records of one run."""
+
+    root: Path
+
+    @property
+    def journal(self) -> Path:
+        return self.root / "journal.jsonl"
+
+    @property
+    def manifest(self) -> Path:
+        return self.root / "manifest.json"
+
+    @property
+    def ledger(self) -> Path:
+        return self.root / "iteration-ledger.json"
+
+    @property
+    def latest_evaluation(self) -> Path:
+        return self.root / "latest-evaluator-result.json"
+
+    @property
+    def candidate(self) -> Path:
+        return self.root / "candidate.json"
+
+    @property
+    def handoff_markdown(self) -> Path:
+        return self.root / "handoff.md"
+
+    @property
+    def handoff_json(self) -> Path:
+        return self.root / "handoff.json"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "supervisor.log"
+
+    @property
+    def stop_request(self) -> Path:
+        return self.root / "stop-request.json"
+
+    def iteration(self, number: int) -> Path:
+        return self.root / iteration_folder(number)
+
+    def attempt(self, number: int, attempt: int) -> "AttemptFolder":
+        folder = self.iteration(number)
+        return AttemptFolder(folder if attempt == 1 else folder / f"attempt-{attempt}")
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFolder:
+    """The records of one attempt at a session; ``outbox`` is all of it that the agent may write."""
+
+    root: Path
+
+    @property
+    def instructions(self) -> Path:
+        return self.root / "instructions.md"
+
+    @property
+    def outbox(self) -> Path:
+        return self.root / "outbox"
+
+    @property
+    def candidate(self) -> Path:
+        return self.outbox / "candidate.json"
+
+    @property
+    def runner(self) -> Path:
+        """Written by the session's runner as its first act."""
+        return self.root / "runner.json"
+
+    @property
+    def exit(self) -> Path:
+        """Written by the session's runner as its last act."""
+        return self.root / "exit.json"
+
+    @property
+    def session_log(self) -> Path:
+        return self.root / "session.log"
+
+    def handover(self) -> Path:
+        """A pipe for what must not lie on disk; unique to each supervisor, so an old one is never answered."""
+        return self.root / f"handover-{os.getpid()}"

@@ -1,0 +1,157 @@
+"""Reads a run back from its journal, and says why it cannot go on where it cannot (contract section 6)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from omagy_autoresearch.advance import advance, begin
+from omagy_autoresearch.errors import ContractError, StorageError
+from omagy_autoresearch.events import Applied, Record
+from omagy_autoresearch.ledger import Entry
+from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.manifest import Manifest
+from omagy_autoresearch.names import leftovers_ref, strayed_ref
+from omagy_autoresearch.run import InSession, RunState
+from omagy_supervisor.paths import RunFolder, StateRoot
+from omagy_supervisor.ports import Lane, LaneStatus, Questions
+
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun:
+    """A run as its journal tells it. ``whole`` is how many bytes of the journal are whole."""
+
+    state: RunState
+    entries: list[Entry]
+    whole: int
+
+
+def replay(records: list[Record], whole: int) -> LoadedRun:
+    """Fold the journal. Raises StorageError for records that cannot follow one another."""
+    if not records:
+        raise StorageError("the journal is empty: the run never began", "start a new run")
+    state = begin(records[0])
+    entries: list[Entry] = []
+    for record in records[1:]:
+        state = advance(state, record)
+        if isinstance(record.event, Applied) and state.last_entry is not None:
+            entries.append(state.last_entry)
+    return LoadedRun(state, entries, whole)
+
+
+def read_manifest(folder: RunFolder) -> Manifest | None:
+    """The manifest; None when there is none. Raises ContractError when it cannot be read."""
+    try:
+        return msgspec.json.decode(folder.manifest.read_bytes(), type=Manifest)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError) as error:
+        raise ContractError(
+            f"{folder.manifest} cannot be read: {error}",
+            f"write it anew from the journal: omagy autoresearch rebuild {folder.root.name}",
+        ) from None
+
+
+def known_runs(root: StateRoot) -> list[str]:
+    """The ids of all runs that have a journal or a manifest, oldest first."""
+    if not root.runs.is_dir():
+        return []
+    folders = [root.run(path.name) for path in root.runs.iterdir()]
+    found = [folder.root for folder in folders if folder.journal.exists() or folder.manifest.exists()]
+    return [path.name for path in sorted(found, key=lambda path: path.stat().st_ctime)]
+
+
+def require_manifest(root: StateRoot, run_id: str) -> Manifest:
+    """The manifest of ``run_id``. Raises ContractError that lists the runs there are."""
+    folder = root.run(run_id)
+    manifest = read_manifest(folder) if _plain(run_id) else None
+    if manifest is not None:
+        return manifest
+    if _plain(run_id) and folder.journal.exists():
+        raise ContractError(
+            f"run {run_id} has no manifest ({folder.manifest})",
+            f"its journal is there: omagy autoresearch rebuild {run_id}",
+        )
+    runs = known_runs(root)
+    listed = "known runs: " + ", ".join(runs[-_SHOWN:]) if runs else "there are no runs in this repository"
+    raise ContractError(f"there is no run {run_id} in {root.runs}", listed)
+
+
+def _plain(run_id: str) -> bool:
+    return "/" not in run_id and run_id not in ("", ".", "..")
+
+
+def refuse_terminal(state: RunState) -> None:
+    """Raises ContractError for a run that has ended for good."""
+    outcome = state.outcome
+    if outcome is not None and outcome.terminal:
+        raise ContractError(
+            f"run {state.plan.run_id} has ended for good: {outcome}, {state.stop_reason}",
+            f"start a new run: omagy autoresearch {state.plan.mission_dir}",
+        )
+
+
+def refuse_unanswered(state: RunState, questions: Questions) -> None:
+    """Raises ContractError while a question of the run waits for its answer."""
+    if state.outcome is not Outcome.ASK_USER_QUESTION:
+        return
+    question = questions.open_question(state.plan.run_id)
+    if question is not None:
+        raise ContractError(
+            f"question {question} of this run is not answered: {questions.text(question)}",
+            f"answer it: omagy question answer {question} '<your answer>'",
+        )
+
+
+def refuse_missing_worktree(state: RunState) -> None:
+    plan = state.plan
+    if not Path(plan.worktree_path).is_dir() and state.tip is not None:
+        path = plan.worktree_path
+        raise ContractError(
+            f"the worktree of run {plan.run_id} is missing: {path}",
+            f"make it again: git worktree prune && git worktree add '{path}' {plan.branch_name}",
+        )
+
+
+def refuse_dirty_lane(state: RunState, lane: Lane) -> None:
+    """Raises ContractError when the lane of an ended run has changes that the run did not leave."""
+    if state.tip is not None:
+        _refuse_dirty(state, lane.status())
+
+
+def _refuse_dirty(state: RunState, status: LaneStatus) -> None:
+    if not status.dirty:
+        return
+    plan = state.plan
+    shown = ", ".join(status.dirty[:_SHOWN]) + (", …" if len(status.dirty) > _SHOWN else "")
+    raise ContractError(
+        f"the worktree {plan.worktree_path} has uncommitted changes: {shown}",
+        "commit, stash or remove them, or let omagy save them under the run's refs and go on: "
+        f"omagy autoresearch --resume {plan.run_id} --save-leftovers",
+    )
+
+
+def settle_lane(state: RunState, lane: Lane, folder: RunFolder, *, save_leftovers: bool) -> list[str]:
+    """Make sure that going on overwrites nothing: what the run cannot have left itself is refused or saved.
+
+    A session that may still live is left alone: what it leaves is saved when it is collected. Returns what was
+    saved, for the person to read. Raises ContractError for changes in the lane of a run that had ended.
+    """
+    if state.tip is None or isinstance(state.phase, InSession):
+        return []
+    lane.sweep_locks()
+    status, plan = lane.status(), state.plan
+    if state.ended and not save_leftovers:
+        _refuse_dirty(state, status)
+    label = f"resume-{state.lives}"
+    saved = []
+    if status.dirty:
+        ref = lane.save_leftovers(leftovers_ref(plan.run_id, label), folder.root / f"leftovers-{label}")
+        saved.append(f"uncommitted changes in the lane are saved as {ref}")
+    if status.head not in (state.tip, state.latest_candidate):
+        ref = strayed_ref(plan.run_id, state.iteration, state.lives)
+        lane.pin(ref, status.head, state.tip)
+        saved.append(f"the commits at the lane's HEAD are saved as {ref}")
+    return saved

@@ -1,0 +1,309 @@
+"""One agent session from launch to collection (contract section 4): found again, never started twice."""
+
+import contextlib
+import json
+import math
+from typing import Any
+
+from omagy_autoresearch.candidate import (
+    SIZE_LIMIT,
+    Candidate,
+    CandidateStatus,
+    Malformed,
+    parse_candidate,
+)
+from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.errors import OmagyError
+from omagy_autoresearch.events import Collected, SessionEnded
+from omagy_autoresearch.integrity import Claim, integrity_problem
+from omagy_autoresearch.names import candidate_ref, leftovers_ref, strayed_ref, window_name
+from omagy_autoresearch.plan import RunPlan
+from omagy_autoresearch.prompt import instructions
+from omagy_autoresearch.run import RunState
+from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
+from omagy_autoresearch.steps import RunSession
+from omagy_supervisor.files import make_folder, read_regular, write_atomic
+from omagy_supervisor.handover import HandoverError, make_pipe, offer
+from omagy_supervisor.launching import runner_argv
+from omagy_supervisor.paths import AttemptFolder
+from omagy_supervisor.ports import LaneStatus, ProcessRef, SessionExit, SessionSpec, Wake
+from omagy_supervisor.world import World
+
+_GRACE_S = 20.0
+_START_S = 20.0
+_AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
+
+
+def session_spec(world: World, plan: RunPlan, iteration: int, attempt: int, base: str) -> SessionSpec:
+    """What the agent is told of the session; makes the folders it needs."""
+    folder = world.folder.attempt(iteration, attempt)
+    make_folder(folder.outbox)
+    environment = {
+        **world.session_environment,
+        "OMAGY_RUN_ID": plan.run_id,
+        "OMAGY_ITERATION": str(iteration),
+        "OMAGY_WORKTREE": plan.worktree_path,
+        "OMAGY_BASE_COMMIT": base,
+        "OMAGY_CANDIDATE_FILE": str(folder.candidate),
+        "OMAGY_INSTRUCTIONS_FILE": str(folder.instructions),
+        "OMAGY_COOKIE": session_cookie(plan.run_id, iteration, attempt),
+    }
+    return SessionSpec(
+        run_id=plan.run_id,
+        iteration=iteration,
+        attempt=attempt,
+        worktree=world.lane.worktree,
+        git_dir=world.lane.git_dir,
+        common_dir=world.lane.common_dir,
+        branch=plan.branch_name,
+        base_commit=base,
+        folder=folder.root,
+        outbox=folder.outbox,
+        candidate_file=folder.candidate,
+        instructions_file=folder.instructions,
+        environment=environment,
+    )
+
+
+def session_cookie(run_id: str, iteration: int, attempt: int) -> str:
+    return f"{run_id}/session/{iteration}.{attempt}"
+
+
+def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded:
+    """Run, adopt or collect the session of ``step``, and save everything it left. Raises OmagyError."""
+    attempt = world.folder.attempt(step.iteration, step.attempt)
+    spec = session_spec(world, state.plan, step.iteration, step.attempt, step.base)
+    wake = _run_to_end(world, state, step, spec, attempt)
+    ended = _exit_record(attempt)
+    if ended is None or ended.get("problem"):
+        world.processes.sweep(session_cookie(spec.run_id, step.iteration, step.attempt))
+    diagnosis = _diagnose(world, step, spec, wake, ended)
+    duration = float(ended.get("duration_s") or 0.0) if ended else 0.0
+    return SessionEnded(diagnosis, collect(world, spec, attempt), duration)
+
+
+# -- running it
+
+
+def _run_to_end(world: World, state: RunState, step: RunSession, spec: SessionSpec, attempt: AttemptFolder) -> Wake:
+    """Why the session's wait ended. Returns at once for one that has already ended, or left no trace."""
+    window = window_name(step.iteration, step.attempt)
+    if attempt.exit.exists():
+        return Wake.READY
+    runner = _living_runner(world, attempt, window)
+    if runner is None:
+        if attempt.runner.exists():
+            return Wake.READY  # it was started, and is gone without having said how
+        if world.stops.now:
+            return Wake.STOP
+        runner = _launch(world, state, spec, attempt, window)
+    else:
+        world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
+    return _follow(world, step, runner)
+
+
+def _living_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
+    runner = _runner(world, attempt)
+    if runner is not None or attempt.runner.exists() or not world.terminal.has_window(window):
+        return runner
+    # Its window opened, and the supervisor that opened it died: give the runner a moment to say who it is.
+    return _await_runner(world, attempt, window)
+
+
+def _runner(world: World, attempt: AttemptFolder) -> ProcessRef | None:
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        pid = int(json.loads(attempt.runner.read_bytes())["pid"])
+        return world.processes.find(pid, str(attempt.root))
+    return None
+
+
+def _await_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
+    deadline = world.clock.monotonic_s() + _START_S
+    while world.clock.monotonic_s() < deadline and not attempt.exit.exists():
+        runner = _runner(world, attempt)
+        if runner is not None:
+            return runner
+        if world.stops.wait(0.05) is Wake.STOP or not world.terminal.has_window(window):
+            break
+    return _runner(world, attempt)
+
+
+def _launch(
+    world: World, state: RunState, spec: SessionSpec, attempt: AttemptFolder, window: str
+) -> ProcessRef | None:
+    world.lane.converge(spec.base_commit)
+    answers = world.questions.answers(spec.run_id)
+    text = instructions(state, spec.base_commit, str(spec.candidate_file), answers)
+    write_atomic(spec.instructions_file, text.encode(), durable=False)
+    command = world.agent.command(spec)
+    pipe = attempt.handover()
+    make_pipe(pipe)
+    world.terminal.open_window(window, runner_argv(attempt.root, pipe), spec.worktree)
+    payload: dict[str, Any] = {
+        "argv": list(command.argv),
+        "environment": dict(command.environment),
+        "cwd": str(spec.worktree),
+        "stdin_file": str(command.stdin_file) if command.stdin_file else None,
+        "render": command.render,
+    }
+    try:
+        offer(pipe, payload, _can_still_come(world, window))
+    except HandoverError as error:
+        world.terminal.close_window(window)
+        raise OmagyError(f"the session's window closed before it began: {error}", recoverable=True) from None
+    return _await_runner(world, attempt, window)
+
+
+def _can_still_come(world: World, window: str) -> Any:
+    """Whether the runner can still come for its environment; asks the terminal only now and then."""
+    deadline = world.clock.monotonic_s() + _START_S
+    looked = world.clock.monotonic_s()
+
+    def expected(seconds: float) -> bool:
+        nonlocal looked
+        stopped = world.stops.wait(seconds) is Wake.STOP
+        now = world.clock.monotonic_s()
+        if stopped or now > deadline:
+            return False
+        if now - looked < 0.5:
+            return True
+        looked = now
+        return world.terminal.has_window(window)
+
+    return expected
+
+
+def _follow(world: World, step: RunSession, runner: ProcessRef | None) -> Wake:
+    if runner is None:
+        return Wake.READY
+    age = max(world.clock.now().timestamp() - runner.started_at, 0.0)
+    wake = world.processes.wait(runner, max(step.limit_s - age, 0.0))
+    if wake is not Wake.READY:
+        world.processes.end(runner, _GRACE_S)
+    return wake
+
+
+def _exit_record(attempt: AttemptFolder) -> dict[str, Any] | None:
+    with contextlib.suppress(OSError, ValueError):
+        data = json.loads(attempt.exit.read_bytes())
+        return data if isinstance(data, dict) else None
+    return None
+
+
+# -- telling how it ended
+
+
+def _diagnose(
+    world: World, step: RunSession, spec: SessionSpec, wake: Wake, ended: dict[str, Any] | None
+) -> Diagnosis:
+    if ended is None:
+        kind = EndingKind.STOPPED if wake is Wake.STOP else EndingKind.LOST
+        return Diagnosis(Ending(kind, "the session ended without a trace" if kind is EndingKind.LOST else ""))
+    problem = str(ended.get("problem") or "")
+    if problem.startswith("handover"):
+        return Diagnosis(Ending(EndingKind.LOST, problem))
+    if problem:
+        return Diagnosis(Ending(EndingKind.MISCONFIGURED, problem))
+    found = world.agent.diagnose(
+        spec, SessionExit(ended.get("status"), ended.get("signal"), float(ended.get("duration_s") or 0.0))
+    )
+    ending = _cut_short(step, wake, ended)
+    return found if ending is None else Diagnosis(ending, found.usage, found.thread_id)
+
+
+def _cut_short(step: RunSession, wake: Wake, ended: dict[str, Any]) -> Ending | None:
+    """The ending of a session that did not end by itself."""
+    if wake is Wake.STOP:
+        return Ending(EndingKind.STOPPED, "the run was asked to stop")
+    if wake is Wake.LIMIT and step.cut_by_budget:
+        return Ending(EndingKind.STOPPED, "the run's time budget was used")
+    if wake is Wake.LIMIT:
+        return Ending(
+            EndingKind.TIMED_OUT, f"stopped at its time limit of {format_duration(math.ceil(step.limit_s))}"
+        )
+    asked = ended.get("asked")
+    return Ending(EndingKind.CRASHED, f"its window was closed ({asked})") if asked else None
+
+
+# -- collecting what it left
+
+
+def collect(world: World, spec: SessionSpec, attempt: AttemptFolder) -> Collected:
+    """What the session left, saved under the run's refs before anything is cleaned. Raises RepositoryError."""
+    world.lane.sweep_locks()
+    _remove_agent_leftovers(world)
+    artifact = _read_artifact(world, attempt)
+    status = world.lane.status()
+    moved = status.head != spec.base_commit
+    ref = candidate_ref(spec.run_id, spec.iteration, spec.attempt)
+    descends = world.lane.pin(ref, status.head, spec.base_commit) if moved else False
+    _pin_strayed_branch(world, spec, status)
+    candidate = artifact if isinstance(artifact, Candidate) else None
+    problem = artifact.reason if isinstance(artifact, Malformed) else ""
+    if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
+        problem = _integrity(world, spec, candidate, status.head, descends)
+    return Collected(
+        head=status.head,
+        candidate=candidate,
+        problem=problem,
+        candidate_commit=status.head if moved else None,
+        dirty_files=status.dirty[:20],
+        leftovers_ref=_save_leftovers(world, spec, candidate, status),
+        diff=world.lane.diff_stat(spec.base_commit, status.head) if moved else None,
+        question_id=world.questions.open_question(spec.run_id),
+    )
+
+
+def _remove_agent_leftovers(world: World) -> None:
+    """Codex's sandbox leaves empty folders behind when it is interrupted; full ones are somebody's."""
+    for name in _AGENT_LEFTOVERS:
+        with contextlib.suppress(OSError):
+            (world.lane.worktree / name).rmdir()
+
+
+def _read_artifact(world: World, attempt: AttemptFolder) -> Candidate | Malformed | None:
+    """The artifact at the path of this attempt alone: a stale one of another session lies elsewhere."""
+    try:
+        raw = read_regular(attempt.candidate, SIZE_LIMIT)
+    except ValueError as error:
+        return Malformed(f"candidate.json: {error}")
+    if raw is None:
+        return None
+    if len(raw) > SIZE_LIMIT:
+        return Malformed("candidate.json is larger than 64 KiB")
+    write_atomic(world.folder.candidate, raw, durable=False)
+    write_atomic(attempt.root / "candidate.json", raw, durable=False)
+    found = parse_candidate(raw)
+    return Malformed(f"candidate.json: {found.reason}") if isinstance(found, Malformed) else found
+
+
+def _pin_strayed_branch(world: World, spec: SessionSpec, status: LaneStatus) -> None:
+    """A session that switched away may have left commits on the lane's own branch: they stay reachable too."""
+    if status.branch == spec.branch:
+        return
+    tip = world.lane.branch_tip()
+    if tip is not None and tip not in (spec.base_commit, status.head):
+        world.lane.pin(strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
+
+
+def _integrity(world: World, spec: SessionSpec, candidate: Candidate, head: str, descends: bool) -> str:
+    base = spec.base_commit
+    claim = Claim(
+        candidate=_resolve(world, candidate.candidate_commit or "", head),
+        base=_resolve(world, candidate.base_commit, base),
+        head=head,
+        descends=descends,
+    )
+    return integrity_problem(claim, base)
+
+
+def _resolve(world: World, claimed: str, likely: str) -> str | None:
+    return likely if claimed == likely else world.lane.resolve(claimed)
+
+
+def _save_leftovers(world: World, spec: SessionSpec, candidate: Candidate | None, status: LaneStatus) -> str | None:
+    for_operator = candidate is not None and candidate.status in (CandidateStatus.ABORT, CandidateStatus.INTERRUPTED)
+    if not status.dirty or for_operator:
+        return None
+    ref = leftovers_ref(spec.run_id, f"{spec.iteration}.{spec.attempt}")
+    return world.lane.save_leftovers(ref, spec.folder / "leftovers")
