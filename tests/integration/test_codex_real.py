@@ -4,7 +4,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from fakes.responses_server import (
     Disconnect,
     Failed,
     Hang,
+    Held,
     HttpError,
     Message,
     Patch,
@@ -38,6 +40,8 @@ from omagy_supervisor.ports import SessionExit, SessionSpec
 NOW = datetime.now(UTC)
 LIMIT_S = 120.0
 BRANCH = "autoresearch/m/r1"
+
+Meanwhile = Callable[["subprocess.Popen[bytes]"], object]
 
 
 def _now() -> datetime:
@@ -127,16 +131,18 @@ class Lane:
     def agent(self, *args: str, sandbox: Sandbox = "workspace") -> CodexAgent:
         return CodexAgent(self.codex, args, sandbox, now=_now)
 
-    def run(self, spec: SessionSpec, *args: str, sandbox: Sandbox = "workspace") -> Diagnosis:
+    def run(
+        self, spec: SessionSpec, *args: str, sandbox: Sandbox = "workspace", meanwhile: Meanwhile = lambda _: None
+    ) -> Diagnosis:
         agent = self.agent(*args, sandbox=sandbox)
-        return agent.diagnose(spec, _run(agent, spec))
+        return agent.diagnose(spec, _run(agent, spec, meanwhile))
 
     def tool_outputs(self) -> str:
         """What the session's commands printed, as the model saw it."""
         return "\n".join(self.server.requests[-1].tool_outputs())
 
 
-def _run(agent: CodexAgent, spec: SessionSpec) -> SessionExit:
+def _run(agent: CodexAgent, spec: SessionSpec, meanwhile: Meanwhile) -> SessionExit:
     """Run a session as the supervisor would, in a process group that ends with it."""
     command = agent.command(spec)
     assert command.stdin_file is not None
@@ -156,6 +162,7 @@ def _run(agent: CodexAgent, spec: SessionSpec) -> SessionExit:
         ) as process,
     ):
         try:
+            meanwhile(process)
             status = process.wait(LIMIT_S)
         finally:
             if process.poll() is None:
@@ -353,6 +360,31 @@ def test_trouble_at_the_server_is_told_apart(lane: Lane, step: Step, kind: Endin
 def test_trouble_that_passes_is_no_failure(lane: Lane) -> None:
     """A session that reconnected and finished has completed."""
     assert lane.run(lane.session(Disconnect(), Message("done"))).ending.kind is EndingKind.COMPLETED
+
+
+def test_a_slow_answer_is_waited_for(lane: Lane) -> None:
+    """A session that waits for its model goes on when the answer comes."""
+    release = threading.Event()
+
+    def answer_once_asked(_: object) -> None:
+        lane.server.wait_for_requests(1)
+        release.set()
+
+    found = lane.run(lane.session(Held(Message("done"), release)), meanwhile=answer_once_asked)
+    assert found.ending.kind is EndingKind.COMPLETED
+
+
+def test_a_killed_session_is_told_as_killed(lane: Lane) -> None:
+    """A session that is killed in the middle is a crash that names the signal; its thread is known all the same."""
+
+    def kill_once_asked(process: "subprocess.Popen[bytes]") -> None:
+        lane.server.wait_for_requests(1)
+        os.killpg(process.pid, signal.SIGTERM)
+
+    found = lane.run(lane.session(Hang()), meanwhile=kill_once_asked)
+    assert found.ending.kind is EndingKind.CRASHED
+    assert "SIGTERM" in found.ending.detail
+    assert found.thread_id
 
 
 def test_without_a_network_a_session_ends(lane: Lane) -> None:
