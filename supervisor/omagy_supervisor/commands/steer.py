@@ -1,6 +1,5 @@
 """``attach``, ``stop`` and ``rebuild`` (contract section 10)."""
 
-import contextlib
 import json
 import os
 import signal
@@ -10,9 +9,11 @@ import psutil
 from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_autoresearch.events import StopMode
 from omagy_autoresearch.manifest import manifest_json
+from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import read_journal
 from omagy_supervisor.adapters.ledger_file import LedgerFile
 from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer
+from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
 from omagy_supervisor.commands.state import active_run, chosen_run, state_root
 from omagy_supervisor.daemon import another_run_active
@@ -21,6 +22,8 @@ from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import known_runs, replay
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say
+
+_END_S = 60.0
 
 
 def attach(settings: Settings, run_id: str | None) -> int:
@@ -77,12 +80,14 @@ def _terminate(pointer: Pointer) -> None:
 
 
 def _await_end(root: StateRoot) -> None:
-    pointer = read_pointer(root.pointer)
-    with contextlib.suppress(psutil.Error):
-        if pointer is not None:
-            psutil.Process(pointer.pid).wait(timeout=60)
-    if lock_is_held(root.lock):
-        raise OmagyError("the supervisor is still ending", "see: omagy autoresearch status")
+    """The lock is the supervisor's life: it goes when the supervisor goes, however it goes."""
+    clock = SystemClock()
+    stops = SignalStops(root.state, clock)
+    deadline = clock.monotonic_s() + _END_S
+    while lock_is_held(root.lock):
+        if clock.monotonic_s() > deadline:
+            raise OmagyError("the supervisor is still ending", "see: omagy autoresearch status")
+        stops.wait(0.05)
 
 
 def rebuild(settings: Settings, run_id: str) -> int:
