@@ -123,6 +123,7 @@ class ResponsesServer:
 
     def __init__(self) -> None:
         self._scenarios: dict[str, tuple[Step, ...]] = {}
+        self._begun: dict[tuple[str, str], tuple[Step, ...]] = {}
         self._served: Counter[tuple[str, str]] = Counter()
         self._requests: list[Request] = []
         self._changed = threading.Condition()
@@ -147,6 +148,10 @@ class ResponsesServer:
         self._scenarios[name] = steps
         return f"http://127.0.0.1:{self._http.server_address[1]}/{name}/v1"
 
+    def replace(self, base_url: str, *steps: Step) -> None:
+        """Let the sessions that begin from now on at ``base_url`` get ``steps``; those under way go on in them."""
+        self._scenarios[base_url.split("/")[-2]] = steps
+
     @property
     def requests(self) -> tuple[Request, ...]:
         with self._changed:
@@ -164,8 +169,8 @@ class ResponsesServer:
         with self._changed:
             self._requests.append(request)
             self._changed.notify_all()
-            steps = self._scenarios.get(request.scenario)
             key = (request.scenario, request.session)
+            steps = self._begun.setdefault(key, self._scenarios.get(request.scenario, ()))
             position = self._served[key]
             self._served[key] += 1
         return steps[min(position, len(steps) - 1)] if steps else None

@@ -181,7 +181,7 @@ class Workspace:
         found = []
         for process in psutil.process_iter():
             try:
-                ours = process.environ().get("OMAGY_TEST_WORKSPACE") == self.environment["OMAGY_TEST_WORKSPACE"]
+                ours = process.environ().get("WORKSPACE_OF_TEST") == self.environment["WORKSPACE_OF_TEST"]
                 if ours and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(process)
             except psutil.Error:
@@ -233,7 +233,7 @@ def workspace(folder: Path, name: str = "repo") -> Iterator[Workspace]:
         "GIT_CONFIG_NOSYSTEM": "1",
         "TMUX_TMPDIR": sockets,
         "OMAGY_TMUX_SOCKET": "test",
-        "OMAGY_TEST_WORKSPACE": sockets,
+        "WORKSPACE_OF_TEST": sockets,
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     made = Workspace(root, environment, folder / "plan.json")
