@@ -6,6 +6,8 @@ from msgspec import Struct
 
 from omagy_autoresearch.evaluation import Evaluation
 
+_TOLD_LIMIT = 160
+
 
 class KeepPolicy(StrEnum):
     SCORE_IMPROVEMENT = "score_improvement"
@@ -55,7 +57,7 @@ def judge(policy: KeepPolicy, direction: Direction, kept: Standing, evaluation: 
     if evaluation.fault is not None:
         return Verdict(Decision.DISCARD, evaluation.error)
     if not evaluation.passed:
-        return Verdict(Decision.DISCARD, "the evaluator says pass=false")
+        return Verdict(Decision.DISCARD, f"the evaluator says pass=false{_told(evaluation)}")
     if policy is KeepPolicy.PASS_ONLY:
         return Verdict(Decision.KEEP, "the evaluator says pass=true, and the policy is pass_only")
     if not kept.passed:
@@ -74,6 +76,13 @@ def _compare(direction: Direction, kept: float | None, score: float | None) -> V
     if score == kept:
         return Verdict(Decision.DISCARD, f"score is the same: {show(score)}")
     return Verdict(Decision.DISCARD, f"score got worse: {change}{_percent(kept, score)}")
+
+
+def _told(evaluation: Evaluation) -> str:
+    """What the evaluator itself says about a failure, when its answer has a text for people."""
+    texts = (evaluation.extra.get(key) for key in ("reason", "message", "error"))
+    told = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    return f": {' '.join(told.split())[:_TOLD_LIMIT]}" if told else ""
 
 
 def _percent(old: float, new: float) -> str:

@@ -23,6 +23,7 @@ from omagy_autoresearch.run import (
     Preparing,
     RunState,
 )
+from omagy_autoresearch.sessions import EndingKind
 
 QUICK_FAILURE_LIMIT = 5
 EVALUATOR_FAULT_LIMIT = 3
@@ -79,7 +80,7 @@ Step = PrepareLane | BeginSession | RunSession | Evaluate | Decide | Apply | Pau
 def next_step(state: RunState) -> Step:
     """The next thing to do. An ended run has none: asking is a mistake."""
     phase = state.phase
-    if state.stop is StopMode.NOW and not isinstance(phase, InSession | Deciding | Applying):
+    if _stops_here(state):
         return _stopped(state)
     match phase:
         case Preparing():
@@ -100,6 +101,16 @@ def next_step(state: RunState) -> Step:
             raise AssertionError("an ended run has no next step")
         case _:
             assert_never(phase)
+
+
+def _stops_here(state: RunState) -> bool:
+    """A request to stop now ends the run except where something is still to be brought to a record.
+
+    One for the end of the iteration does so in a pause too: nothing is under way, and the wait may be long.
+    """
+    if state.stop is StopMode.NOW:
+        return not isinstance(state.phase, InSession | Deciding | Applying)
+    return state.stop is StopMode.AFTER_ITERATION and isinstance(state.phase, Pausing)
 
 
 def _tip(state: RunState) -> str:
@@ -173,11 +184,11 @@ def _baseline_reason(phase: Deciding) -> str:
 
 
 def _artifact_problem(phase: Deciding, collected: Collected) -> str:
-    session = phase.session
-    ending = (
-        f" ({session.ending.replace('_', ' ')}{': ' + session.detail if session.detail else ''})" if session else ""
-    )
-    return (collected.problem or "the session wrote no candidate artifact") + ending
+    problem, session = collected.problem or "the session wrote no candidate artifact", phase.session
+    if session is None or session.ending is EndingKind.COMPLETED:
+        return problem
+    detail = f": {session.detail}" if session.detail else ""
+    return f"{problem} ({session.ending.replace('_', ' ')}{detail})"
 
 
 def _without_evaluation(collected: Collected) -> Verdict:

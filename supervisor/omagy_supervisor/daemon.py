@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 
-from omagy_autoresearch.errors import BlockedError, ContractError, StorageError
+from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import Record, RunCreated, RunEnded, RunResumed
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.run import InSession, Preparing, RunState
@@ -47,16 +48,30 @@ def supervise(
     folder = root.run(request.run_id)
     with _locked(root):
         run = _create(folder, request) if isinstance(request, Fresh) else _load(root, request)
-        write_pointer(root.pointer, _pointer(request.run_id, settings, active=True))
         os.chdir(folder.root)
         reporter = make_reporter(folder)
         stops = make_stops(folder, SystemClock())
         world = make_world(settings, root, run, stops, reporter)
         state = _take_on(world, run, request)
+        write_pointer(root.pointer, _pointer(request.run_id, settings, active=True))
         started()
-        state = drive(world, state)
+        state = _drive(world, state)
         write_pointer(root.pointer, _pointer(request.run_id, settings, active=False))
     return state
+
+
+def _drive(world: World, state: RunState) -> RunState:
+    """Drive the run; whatever stops it without an end stands in its log, with the way to go on."""
+    try:
+        return drive(world, state)
+    except OmagyError as error:
+        resume = f"the run can go on: omagy autoresearch --resume {state.plan.run_id}"
+        error.hint = f"{error.hint}\n{resume}".strip()
+        world.reporter.note(f"stopped without an end: {error.message}; {resume}")
+        raise
+    except Exception:
+        world.reporter.note(f"a fault of omagy's own:\n{traceback.format_exc()}")
+        raise
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Reads a run back from its journal, and says why it cannot go on where it cannot (contract section 6)."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +61,13 @@ def known_runs(root: StateRoot) -> list[str]:
         return []
     folders = [root.run(path.name) for path in root.runs.iterdir()]
     found = [folder.root for folder in folders if folder.journal.exists() or folder.manifest.exists()]
-    return [path.name for path in sorted(found, key=lambda path: path.stat().st_ctime)]
+    return sorted((path.name for path in found), key=_by_start)
+
+
+def _by_start(run_id: str) -> tuple[str, int, str]:
+    """Order run ids by their tags: the time of their start, then their number within that second."""
+    tag = re.search(r"(\d{8}t\d{6}z)(?:-(\d+))?$", run_id)
+    return (tag[1], int(tag[2] or 1), run_id) if tag else ("", 0, run_id)
 
 
 def require_manifest(root: StateRoot, run_id: str) -> Manifest:

@@ -15,7 +15,7 @@ from omagy_supervisor.commands.follow import follow
 from omagy_supervisor.commands.state import active_run, all_manifests, chosen_run, state_root
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import show
+from omagy_supervisor.ui.messages import show, show_data
 from omagy_supervisor.ui.style import styled
 
 
@@ -116,7 +116,7 @@ def _facts(root: StateRoot, manifest: Manifest, active: str | None) -> dict[str,
 
 
 def _show_json(value: Any) -> None:
-    show(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    show_data(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def watch(settings: Settings, run_id: str | None) -> int:

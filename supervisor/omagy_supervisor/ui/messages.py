@@ -1,19 +1,35 @@
 """How errors reach a person: what is wrong, and the way out."""
 
+import os
+import re
+import shlex
 import sys
 
 from omagy_autoresearch.errors import OmagyError
 from omagy_supervisor.ui.style import styled
 
+_COMMAND = re.compile(r"\bomagy (?=autoresearch\b|question\b|--)")
+
+
+def as_called(text: str) -> str:
+    """``text`` with its commands as this person calls omagy: bin/omagy says how in OMAGY_COMMAND."""
+    command = os.environ.get("OMAGY_COMMAND")
+    return _COMMAND.sub(lambda _: f"{shlex.quote(command)} ", text) if command else text
+
 
 def say(text: str) -> None:
     """Tell progress or a diagnosis, on stderr."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is where omagy talks
+    print(as_called(text), file=sys.stderr, flush=True)  # noqa: T201 - this is where omagy talks
 
 
 def show(text: str) -> None:
     """Print what a command was asked for, on stdout."""
-    print(text, flush=True)  # noqa: T201 - this is where omagy answers
+    print(as_called(text), flush=True)  # noqa: T201 - this is where omagy answers
+
+
+def show_data(text: str) -> None:
+    """Print what another program reads, on stdout, as it is."""
+    print(text, flush=True)  # noqa: T201
 
 
 def say_error(error: OmagyError) -> None:

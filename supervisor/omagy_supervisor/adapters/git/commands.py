@@ -29,6 +29,7 @@ _HARDENED = (
     "tag.gpgsign=false",
     "advice.detachedHead=false",
     "submodule.recurse=false",
+    "worktree.useRelativePaths=false",
     "core.untrackedCache=false",
     "core.quotePath=false",
     # Somebody else's git may hold a lock for a moment: wait instead of failing a night's run.

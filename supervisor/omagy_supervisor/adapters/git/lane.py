@@ -85,7 +85,12 @@ class GitLane:
     # -- running git in it
 
     def _prove(self) -> None:
-        """Before anything is changed: the worktree is there and is this run's. Raises RepositoryError."""
+        """Before anything is changed: the worktree is this run's. One that a session removed is made again.
+
+        Raises RepositoryError.
+        """
+        if self.git_dir.is_dir() and not self.worktree.is_symlink() and not self.worktree.exists():
+            self.worktree.mkdir(parents=True)
         if not self.worktree.is_dir() or self.worktree.is_symlink() or not self.git_dir.is_dir():
             raise RepositoryError(
                 f"the worktree {self.worktree} is gone",
