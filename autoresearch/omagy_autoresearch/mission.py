@@ -72,7 +72,8 @@ def _count(value: Any) -> int:
 
 
 def _limit(value: Any) -> int | None:
-    return None if value in ("off", None, False) else _count(value)
+    off = value is None or value is False or value == "off"  # 0 equals False, and is a mistake
+    return None if off else _count(value)
 
 
 def _number(value: Any) -> float:
