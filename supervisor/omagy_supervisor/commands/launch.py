@@ -60,8 +60,9 @@ def plan_run(arguments: Arguments, mission_dir: str, settings: Settings) -> tupl
     folder = Path(mission_dir).absolute()
     if not folder.exists():
         raise ContractError(f"{mission_dir} does not exist", "name a folder with mission.md and sandbox.md")
-    git = users_git(settings, folder if folder.is_dir() else folder.parent)
-    facts = find_repository(git, folder if folder.is_dir() else folder.parent)
+    start = _repository_starts_at(folder)
+    git = users_git(settings, start)
+    facts = find_repository(git, start)
     inside = _inside(facts, folder, mission_dir)
     mission = read_mission(folder, mission_dir)
     _refuse_place(git, facts, inside)
@@ -77,6 +78,14 @@ def plan_run(arguments: Arguments, mission_dir: str, settings: Settings) -> tupl
         pause_scale=settings.pause_scale,
     )
     return plan, notes
+
+
+def _repository_starts_at(folder: Path) -> Path:
+    """Where to look for the mission's repository: a link inside one belongs to it, wherever the link leads."""
+    for place in (*reversed(folder.parents), folder):
+        if place.is_symlink() and any((above / ".git").exists() for above in place.parents):
+            return place.parent
+    return folder if folder.is_dir() else folder.parent
 
 
 def _inside(facts: RepositoryFacts, folder: Path, shown: str) -> str:
@@ -108,7 +117,8 @@ def _refuse_place(git: Git, facts: RepositoryFacts, inside: str) -> None:
         if not os.access(place, os.W_OK | os.X_OK):
             raise ContractError(f"{place} ({what}) is not writable for you", f"chmod u+w '{place}'")
     if not os.access(facts.common_dir, os.W_OK | os.X_OK):
-        raise ContractError(f"{facts.common_dir} (git's folder) is not writable for you")
+        folder = facts.common_dir
+        raise ContractError(f"{folder} (git's folder) is not writable for you", f"chmod u+w '{folder}'")
 
 
 def _lock_notes(root: StateRoot) -> list[str]:

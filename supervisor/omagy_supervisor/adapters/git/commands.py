@@ -11,9 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # or a missing git would be told by an ImportError
+
 import git
 
-from omagy_autoresearch.errors import RepositoryError
+from omagy_autoresearch.errors import BlockedError, RepositoryError
 
 OLDEST = (2, 31)
 SCRUBBED_PREFIX = "GIT_"
@@ -36,7 +38,9 @@ _HARDENED = (
     "core.filesRefLockTimeout=5000",
     "core.packedRefsTimeout=10000",
 )
-_CARRIED = re.compile(r"^(filter\..*|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode))$")
+_CARRIED = re.compile(
+    r"^(filter\..*|safe\.directory|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode))$"
+)
 _IDENTITY = ("omagy", "omagy@localhost")
 
 
@@ -125,14 +129,19 @@ def _as_user(environment: Mapping[str, str], folder: Path, *args: str) -> str:
 
 
 def _execute(wrapper: git.Git, argv: list[str], environment: Mapping[str, str]) -> tuple[int, bytes, str]:
-    status, out, err = wrapper.execute(
-        argv,
-        env=environment,
-        with_extended_output=True,
-        with_exceptions=False,
-        stdout_as_string=False,
-        strip_newline_in_stdout=False,
-    )
+    try:
+        status, out, err = wrapper.execute(
+            argv,
+            env=environment,
+            with_extended_output=True,
+            with_exceptions=False,
+            stdout_as_string=False,
+            strip_newline_in_stdout=False,
+        )
+    except git.GitCommandNotFound:
+        raise BlockedError(
+            "git is not installed", "install it (Debian: apt install git, macOS: brew install git)"
+        ) from None
     return int(status), out, str(err)
 
 

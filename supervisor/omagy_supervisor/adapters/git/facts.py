@@ -1,5 +1,7 @@
 """What a launch must know of the user's repository, and the reasons to refuse it (contract sections 1 and 2)."""
 
+import re
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +50,11 @@ def find_repository(git: Git, folder: Path) -> RepositoryFacts:
 
 def _not_a_repository(folder: Path, err: str) -> ContractError:
     if "dubious ownership" in err:
+        named = re.search(r"repository at '(.+)'", err)
+        root = named[1] if named else str(folder)
         return ContractError(
-            f"{folder} belongs to another user, so git refuses to read it",
-            f"if you trust it: git config --global --add safe.directory {folder}",
+            f"{root} belongs to another user, so git refuses to read it",
+            f"if you trust it: git config --global --add safe.directory {shlex.quote(root)}",
         )
     return ContractError(
         f"{folder} is not inside a git repository",
