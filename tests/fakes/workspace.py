@@ -1,8 +1,10 @@
 """A scratch repository with a mission, a scripted agent and the real ``omagy``: what end-to-end tests stand on."""
 
+import hashlib
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -43,6 +45,19 @@ def wait_until(condition: Callable[[], bool], what: str, patience_s: float = PAT
             return
         tick.wait(0.02)
     raise AssertionError(f"{what} did not happen within {patience_s:g} s")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every path below ``folder`` with its mode and what it holds: equal exactly when nothing changed."""
+    return {str(path.relative_to(folder)): _content(path) for path in sorted(folder.rglob("*"))}
+
+
+def _content(path: Path) -> str:
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return f"link to {path.readlink()}"
+    held = hashlib.sha256(path.read_bytes()).hexdigest() if stat.S_ISREG(mode) else ""
+    return f"{stat.filemode(mode)} {held}"
 
 
 @dataclass
@@ -173,6 +188,17 @@ class Workspace:
         wait_until(
             lambda: log.exists() and text in log.read_text(), f"{text!r} in the session of iteration {iteration}"
         )
+
+    def users_side(self) -> dict[str, str]:
+        """All of the repository that a run may not touch: checkout, index, HEAD, config, hooks, stash, refs."""
+        ours = (
+            *(".omagy", ".git/objects", ".git/worktrees", ".git/info/exclude", ".git/refs/omagy"),
+            *(".git/refs/heads/autoresearch", ".git/logs/refs/heads/autoresearch"),
+        )
+        found = contents(self.root)
+        return {
+            path: held for path, held in found.items() if not any(f"{path}/".startswith(f"{own}/") for own in ours)
+        }
 
     # -- leaving nothing behind
 
