@@ -2,8 +2,8 @@
 
 Every call names its folder absolutely and may not look above it, runs no hook, monitor, editor, pager or prompt,
 and ignores the user's own configuration except what is handed over on purpose (``carried``): filters such as
-git-lfs, line endings, and the folders the user declared safe. GitPython's object model is not used: it can act
-in the process's own folder when a worktree vanishes.
+git-lfs, line endings, ignored files, and the folders the user declared safe. GitPython's object model is not used:
+it can act in the process's own folder when a worktree vanishes.
 """
 
 import os
@@ -39,7 +39,8 @@ _HARDENED = (
     "core.packedRefsTimeout=10000",
 )
 _CARRIED = re.compile(
-    r"^(filter\..*|safe\.directory|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode))$"
+    r"^(filter\..*|safe\.directory"
+    r"|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode|excludesfile))$"
 )
 _IDENTITY = ("omagy", "omagy@localhost")
 
