@@ -25,7 +25,10 @@ class EvaluatorFault(StrEnum):
 
 
 class EvaluatorRun(Struct, frozen=True):
-    """How one evaluator process went. ``stdout`` is its (bounded) end, ``result`` the result file's content."""
+    """How one evaluator process went. ``stdout`` is its (bounded) end, ``result`` the result file's content.
+
+    ``result_problem`` says why a result file that is there cannot be read.
+    """
 
     exit_status: int | None
     signal: int | None = None
@@ -35,6 +38,7 @@ class EvaluatorRun(Struct, frozen=True):
     stdout: bytes = b""
     stderr: bytes = b""
     result: bytes | None = None
+    result_problem: str = ""
 
 
 class Evaluation(Struct, frozen=True, omit_defaults=True):
@@ -60,8 +64,8 @@ def read_evaluation(run: EvaluatorRun) -> Evaluation:
         data = _answer(run)
         passed, score = _pass(data), _score(data)
     except JsonProblem as problem:
-        fault_kind = EvaluatorFault.BAD_OUTPUT if run.stdout.strip() or run.result else EvaluatorFault.NO_OUTPUT
-        return _broken(run, fault_kind, str(problem))
+        said = run.stdout.strip() or run.result or run.result_problem
+        return _broken(run, EvaluatorFault.BAD_OUTPUT if said else EvaluatorFault.NO_OUTPUT, str(problem))
     return Evaluation(
         passed=passed,
         score=score,
@@ -98,6 +102,8 @@ def _broken(run: EvaluatorRun, fault: EvaluatorFault, error: str) -> Evaluation:
 
 def _answer(run: EvaluatorRun) -> dict[str, Any]:
     """The object the evaluator answered with: result file first, whole output next, last object line last."""
+    if run.result_problem:
+        raise JsonProblem(f"the evaluator's result file: {run.result_problem}")
     if run.result is not None:
         try:
             return loads_object(run.result)

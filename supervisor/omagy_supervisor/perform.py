@@ -95,6 +95,7 @@ def _evaluate(world: World, state: RunState, step: Evaluate) -> Event:
     world.reporter.note(f"evaluating {step.commit[:12]}: {settings.command}")
     worktree = world.lane.worktree
     run = world.evaluator.run(settings.command, worktree, environment, settings.timeout_s, folder / "evaluator.log")
+    world.lane.sweep_locks()
     if run is None:
         request = world.stops.pending()
         assert request is not None, "only a request to stop cuts an evaluation short"

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,8 +42,7 @@ class ShellEvaluator:
         self, command: str, cwd: Path, environment: Mapping[str, str], limit_s: float, log: Path
     ) -> EvaluatorRun | None:
         result_file = Path(environment[RESULT_FILE])
-        with contextlib.suppress(FileNotFoundError):
-            result_file.unlink()
+        _remove(result_file)
         started = self._clock.monotonic_s()
         with _orphans_are_ours() as strays:
             try:
@@ -57,6 +57,7 @@ class ShellEvaluator:
         self._sweep_elsewhere()
         if self._stops.now:
             return None
+        result, problem = _result(result_file)
         return EvaluatorRun(
             exit_status=process.returncode if process.returncode >= 0 else None,
             signal=-process.returncode if process.returncode < 0 else None,
@@ -64,7 +65,8 @@ class ShellEvaluator:
             duration_s=round(self._clock.monotonic_s() - started, 3),
             stdout=output.tail("stdout"),
             stderr=output.tail("stderr"),
-            result=_result(result_file),
+            result=result,
+            result_problem=problem,
         )
 
     def _follow(self, process: subprocess.Popen[bytes], output: "_Output", limit_s: float) -> bool:
@@ -110,11 +112,19 @@ def _signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
 
 
-def _result(path: Path) -> bytes | None:
+def _remove(path: Path) -> None:
+    """Take away what an earlier evaluation left at ``path``."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+
+
+def _result(path: Path) -> tuple[bytes | None, str]:
+    """The content of the result file, None when there is none; and why it cannot be read, when it cannot."""
     try:
-        return read_regular(path, _RESULT_LIMIT)
+        return read_regular(path, _RESULT_LIMIT), ""
     except ValueError as error:
-        return f"(the result file is unusable: {error})".encode()
+        return None, str(error)
 
 
 class _Output:
