@@ -29,6 +29,8 @@ def integrity_problem(claim: Claim, tip: str) -> str:
         return "base_commit names no commit of this repository"
     if claim.base != tip:
         return f"base_commit is {claim.base[:12]}, but the last kept commit is {tip[:12]}"
+    if not claim.head:
+        return "the session left HEAD on a branch without a commit"
     if claim.candidate != claim.head:
         return f"candidate_commit is {claim.candidate[:12]}, but the session left HEAD at {claim.head[:12]}"
     if claim.candidate == tip:

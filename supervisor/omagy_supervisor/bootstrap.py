@@ -36,7 +36,8 @@ def users_git(settings: Settings, folder: Path) -> Git:
 
 
 def make_lane(settings: Settings, plan: RunPlan) -> GitLane:
-    return GitLane(users_git(settings, Path(plan.repo_root)), plan)
+    root = Path(plan.repo_root)
+    return GitLane(users_git(settings, root), plan, StateRoot(root).run(plan.run_id).root / "set-aside")
 
 
 def make_agent(choice: AgentChoice, plan: RunPlan, settings: Settings, clock: Clock) -> Agent:

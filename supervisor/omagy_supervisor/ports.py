@@ -108,7 +108,10 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LaneStatus:
-    """``branch`` is None on a detached HEAD; ``dirty`` are paths, folders of foreign repositories end in a slash."""
+    """``head`` is empty on a branch without a commit, ``branch`` is None on a detached HEAD.
+
+    ``dirty`` are paths; folders of foreign repositories end in a slash.
+    """
 
     head: str
     branch: str | None

@@ -157,7 +157,7 @@ def settle_lane(state: RunState, lane: Lane, folder: RunFolder, *, save_leftover
     if status.dirty:
         ref = lane.save_leftovers(leftovers_ref(plan.run_id, label), folder.root / f"leftovers-{label}")
         saved.append(f"uncommitted changes in the lane are saved as {ref}")
-    if status.head not in (state.tip, state.latest_candidate):
+    if status.head not in ("", state.tip, state.latest_candidate):
         ref = strayed_ref(plan.run_id, state.iteration, state.lives)
         lane.pin(ref, status.head, state.tip)
         saved.append(f"the commits at the lane's HEAD are saved as {ref}")

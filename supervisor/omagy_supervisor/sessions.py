@@ -234,7 +234,7 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder) -> Collecte
     _remove_agent_leftovers(world)
     artifact = _read_artifact(world, attempt)
     status = world.lane.status()
-    moved = status.head != spec.base_commit
+    moved = status.head not in ("", spec.base_commit)
     ref = candidate_ref(spec.run_id, spec.iteration, spec.attempt)
     descends = world.lane.pin(ref, status.head, spec.base_commit) if moved else False
     _pin_strayed_branch(world, spec, status)

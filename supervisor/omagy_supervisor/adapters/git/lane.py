@@ -29,9 +29,10 @@ _IN_PROGRESS = (
 
 
 class GitLane:
-    """Implements ports.Lane."""
+    """Implements ports.Lane. Repositories that a discarded candidate linked to are moved to ``aside``."""
 
-    def __init__(self, git: Git, plan: RunPlan) -> None:
+    def __init__(self, git: Git, plan: RunPlan, aside: Path | None = None) -> None:
+        self._aside = aside
         self._git = git
         self._plan = plan
         self._root = Path(plan.repo_root)
@@ -127,7 +128,9 @@ class GitLane:
 
     def status(self) -> LaneStatus:
         self._prove()
-        out = self._do("status", "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
+        # What was only built inside a submodule is as welcome to stay as ignored files are.
+        form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
+        out = self._do("status", *form, "--ignore-submodules=untracked")
         return parse_status(out)
 
     def resolve(self, commit: str) -> str | None:
@@ -201,7 +204,8 @@ class GitLane:
         # One unreadable file must not keep the others from being saved.
         self._git.status(self.worktree, "add", "--all", "--ignore-errors", ".", env={**self._env, **env})
         tree = self._line("write-tree", env=env)
-        return self._line("commit-tree", "-p", head, "-m", "omagy: leftovers of a session", tree)
+        parent = ("-p", head) if head else ()
+        return self._line("commit-tree", *parent, "-m", "omagy: leftovers of a session", tree)
 
     # -- making it equal
 
@@ -211,14 +215,21 @@ class GitLane:
     def converge(self, commit: str) -> None:
         status = self.status()
         branch = self._plan.branch_name
-        if (status.head, status.branch, status.dirty) == (commit, branch, ()) and not self._in_progress():
+        hiding = self._index_hides_changes()
+        as_wanted = (status.head, status.branch, status.dirty) == (commit, branch, ())
+        if as_wanted and not hiding and not self._in_progress():
             return
         self._clear_in_progress()
         if status.branch != branch:
             self._do("symbolic-ref", "HEAD", self._ref)
+        if hiding:
+            (self.git_dir / "index").unlink()
         self._do("reset", "--hard", "--quiet", commit)
-        if self.status().dirty:
+        dirty = self.status().dirty
+        if dirty:
+            self._set_aside_repositories(dirty, status.head)
             self._do("clean", "-ffdq")
+            self._do("reset", "--hard", "--quiet", commit)
         left = self.status()
         if left.dirty or left.head != commit:
             shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
@@ -226,6 +237,28 @@ class GitLane:
                 f"the worktree {self.worktree} cannot be brought to {commit[:12]}: {shown}",
                 "see `git status` there; a filter or file mode that never settles makes a tree look changed",
             )
+
+    def _index_hides_changes(self) -> bool:
+        """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
+        tags = {row[:1] for row in self._do("ls-files", "-v", "-z").split(b"\0") if row}
+        return any(tag.islower() for tag in tags) or (b"S" in tags and not self._is_sparse())
+
+    def _is_sparse(self) -> bool:
+        """True when this is how the repository checks out a part of itself."""
+        args = ("config", "--type=bool", "--get", "core.sparseCheckout")
+        return self._git.status(self.worktree, *args, env=self._env)[1].strip() == b"true"
+
+    def _set_aside_repositories(self, dirty: Iterable[str], head: str) -> None:
+        """Move away repositories that stand where the wanted tree has none, or another commit of them.
+
+        One that the commit ``head`` links to is kept: its objects are in no commit of ours.
+        """
+        for path in (path for path in dirty if path.endswith("/")):
+            linked = head and self._do("ls-tree", head, "--", path.rstrip("/")).startswith(b"160000")
+            if linked and self._aside is not None:
+                _keep_repository(self.worktree / path, self._aside / head[:12] / path)
+            else:
+                shutil.rmtree(self.worktree / path, ignore_errors=True)
 
     def _in_progress(self) -> list[Path]:
         return [path for name in _IN_PROGRESS if (path := self.git_dir / name).exists()]
@@ -247,6 +280,8 @@ def _move_aside(path: Path) -> None:
 
 def _keep_repository(source: Path, target: Path) -> None:
     """A repository inside the worktree cannot be saved as a commit of ours, so the whole of it is kept aside."""
+    if not source.is_dir():
+        return
     with contextlib.suppress(FileNotFoundError):
         shutil.rmtree(target)
     target.parent.mkdir(parents=True, exist_ok=True)

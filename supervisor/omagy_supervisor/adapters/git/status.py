@@ -12,13 +12,18 @@ def parse_status(out: bytes) -> LaneStatus:
         kind, _, rest = row.partition(b" ")
         if kind == b"#":
             key, _, value = rest.partition(b" ")
-            if key == b"branch.oid":
+            if key == b"branch.oid" and value != b"(initial)":
                 head = value.decode()
             elif key == b"branch.head" and value != b"(detached)":
                 branch = os.fsdecode(value)
         elif kind in (b"1", b"u", b"?"):
-            dirty.append(os.fsdecode(_path(kind, rest)))
+            dirty.append(os.fsdecode(_path(kind, rest)) + ("/" if _is_repository(kind, rest) else ""))
     return LaneStatus(head, branch, tuple(dirty))
+
+
+def _is_repository(kind: bytes, rest: bytes) -> bool:
+    """True for the row of a submodule; an untracked repository's path ends in a slash anyway."""
+    return kind == b"1" and rest.split(b" ", 2)[1].startswith(b"S")
 
 
 def _path(kind: bytes, rest: bytes) -> bytes:
