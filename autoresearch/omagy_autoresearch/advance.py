@@ -235,6 +235,7 @@ def _quick_failures(count: int, entry: Entry, previous: Entry | None) -> int:
 
 def _resumed(state: RunState, event: RunResumed) -> RunState:
     overrides, phase = event.overrides, state.phase
+    answered = isinstance(phase, Ended)  # else nobody was told yet what the last entry stops the run for
     if isinstance(phase, Ended):
         phase = phase.resume_at
     if isinstance(phase, Pausing):
@@ -247,7 +248,7 @@ def _resumed(state: RunState, event: RunResumed) -> RunState:
         streaks=Streaks(),
         failures=0,
         blocker="",
-        settled=True,
+        settled=state.settled or answered,
         stop=None,
         stop_by="",
         lives=state.lives + 1,
