@@ -68,5 +68,24 @@ def window_name(iteration: int, attempt: int) -> str:
     return f"i{iteration:04d}" + ("" if attempt == 1 else f"-{attempt}")
 
 
+def evaluator_cookie(worktree: str) -> str:
+    """What the processes of a run's evaluator are known by.
+
+    Runs of two repositories can share an id (a mission of the same name, started in the same second); the path
+    of the lane is theirs alone.
+    """
+    return f"{worktree}/evaluator"
+
+
+def sessions_cookie(worktree: str) -> str:
+    """What the processes of all sessions of a run are known by."""
+    return f"{worktree}/session"
+
+
+def session_cookie(worktree: str, iteration: int, attempt: int) -> str:
+    """What the processes of one session are known by."""
+    return f"{sessions_cookie(worktree)}/{iteration}.{attempt}"
+
+
 def iteration_folder(iteration: int) -> str:
     return f"iterations/{iteration:04d}"

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from omagy_autoresearch.errors import BlockedError
+from omagy_autoresearch.names import evaluator_cookie
 from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
 from omagy_supervisor.adapters.children import ChildTerminal
 from omagy_supervisor.adapters.clock import SystemClock
@@ -100,7 +101,7 @@ def make_world(settings: Settings, root: StateRoot, run: LoadedRun, stops: Stops
         lane=make_lane(settings, plan),
         terminal=make_terminal(settings, plan.run_id),
         processes=processes,
-        evaluator=ShellEvaluator(clock, stops, processes, f"{plan.run_id}/evaluator"),
+        evaluator=ShellEvaluator(clock, stops, processes, evaluator_cookie(plan.worktree_path)),
         agent=make_agent(plan.agent, plan, settings, clock),
         questions=QuestionFiles(root.state),
         reporter=reporter,

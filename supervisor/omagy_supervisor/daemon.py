@@ -11,6 +11,7 @@ import psutil
 from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import Record, RunCreated, RunEnded, RunResumed
 from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.names import evaluator_cookie, session_cookie, sessions_cookie
 from omagy_autoresearch.run import InSession, Preparing, RunState
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
@@ -30,7 +31,7 @@ from omagy_supervisor.recover import (
     settle_lane,
 )
 from omagy_supervisor.requests import Fresh, Request, Resume
-from omagy_supervisor.sessions import session_cookie, session_spec
+from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.world import World
 
@@ -152,13 +153,13 @@ def _take_on(world: World, run: LoadedRun, request: Request) -> RunState:
 
 def _end_strays(world: World, state: RunState) -> None:
     """End what earlier lives left running; the session that is under way is adopted instead."""
-    run_id, phase = state.plan.run_id, state.phase
-    world.processes.sweep(f"{run_id}/evaluator")
+    worktree, phase = state.plan.worktree_path, state.phase
+    world.processes.sweep(evaluator_cookie(worktree))
     if not isinstance(phase, InSession):
-        world.processes.sweep(f"{run_id}/session")
+        world.processes.sweep(sessions_cookie(worktree))
         return
     for attempt in range(1, phase.attempt):
-        world.processes.sweep(session_cookie(run_id, state.iteration, attempt))
+        world.processes.sweep(session_cookie(worktree, state.iteration, attempt))
 
 
 def _preflight(world: World, state: RunState) -> RunState:

@@ -23,6 +23,7 @@ from omagy_autoresearch.events import (
 )
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.names import evaluator_cookie
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.steps import (
     Apply,
@@ -90,7 +91,7 @@ def _evaluate(world: World, state: RunState, step: Evaluate) -> Event:
         "OMAGY_CANDIDATE_COMMIT": step.commit,
         "OMAGY_WORKTREE": state.plan.worktree_path,
         "OMAGY_RESULT_FILE": str(folder / "evaluator-result.json"),
-        "OMAGY_COOKIE": f"{state.plan.run_id}/evaluator",
+        "OMAGY_COOKIE": evaluator_cookie(state.plan.worktree_path),
     }
     world.reporter.note(f"evaluating {step.commit[:12]}: {settings.command}")
     worktree = world.lane.worktree

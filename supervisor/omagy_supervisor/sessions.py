@@ -16,7 +16,7 @@ from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import OmagyError
 from omagy_autoresearch.events import Collected, SessionEnded
 from omagy_autoresearch.integrity import Claim, integrity_problem
-from omagy_autoresearch.names import candidate_ref, leftovers_ref, strayed_ref, window_name
+from omagy_autoresearch.names import candidate_ref, leftovers_ref, session_cookie, strayed_ref, window_name
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.prompt import instructions
 from omagy_autoresearch.run import RunState
@@ -46,7 +46,7 @@ def session_spec(world: World, plan: RunPlan, iteration: int, attempt: int, base
         "OMAGY_BASE_COMMIT": base,
         "OMAGY_CANDIDATE_FILE": str(folder.candidate),
         "OMAGY_INSTRUCTIONS_FILE": str(folder.instructions),
-        "OMAGY_COOKIE": session_cookie(plan.run_id, iteration, attempt),
+        "OMAGY_COOKIE": session_cookie(plan.worktree_path, iteration, attempt),
     }
     return SessionSpec(
         run_id=plan.run_id,
@@ -65,10 +65,6 @@ def session_spec(world: World, plan: RunPlan, iteration: int, attempt: int, base
     )
 
 
-def session_cookie(run_id: str, iteration: int, attempt: int) -> str:
-    return f"{run_id}/session/{iteration}.{attempt}"
-
-
 def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded:
     """Run, adopt or collect the session of ``step``, and save everything it left. Raises OmagyError."""
     attempt = world.folder.attempt(step.iteration, step.attempt)
@@ -76,7 +72,7 @@ def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded
     wake = _run_to_end(world, state, step, spec, attempt)
     ended = _exit_record(attempt)
     if ended is None or ended.get("problem"):
-        world.processes.sweep(session_cookie(spec.run_id, step.iteration, step.attempt))
+        world.processes.sweep(session_cookie(state.plan.worktree_path, step.iteration, step.attempt))
     diagnosis = _diagnose(world, step, spec, wake, ended)
     duration = float(ended.get("duration_s") or 0.0) if ended else 0.0
     return SessionEnded(diagnosis, collect(world, spec, attempt), duration)
