@@ -86,18 +86,23 @@ def make_stops(folder: RunFolder, clock: Clock) -> SignalStops:
     return stops
 
 
+def make_records(folder: RunFolder, run: LoadedRun) -> FileRecords:
+    """The records of ``run``, brought up to what its journal holds. Raises StorageError."""
+    ledger = LedgerFile(folder.ledger, run.state.plan.run_id, run.entries, None, None)
+    return FileRecords(folder, Path(run.state.plan.worktree_path), ledger, run.entries)
+
+
 def make_world(settings: Settings, root: StateRoot, run: LoadedRun, stops: Stops, reporter: Reporter) -> World:
     """The world of ``run``, whose journal is opened for writing. Raises OmagyError."""
     state, plan, clock = run.state, run.state.plan, SystemClock()
     folder = root.run(plan.run_id)
     processes = SystemProcesses(stops, clock)
-    ledger = LedgerFile(folder.ledger, plan.run_id, run.entries, None, None)
     return World(
         folder=folder,
         clock=clock,
         stops=stops,
         journal=FileJournal(folder.journal, run.whole),
-        records=FileRecords(folder, Path(plan.worktree_path), ledger, run.entries),
+        records=make_records(folder, run),
         lane=make_lane(settings, plan),
         terminal=make_terminal(settings, plan.run_id),
         processes=processes,

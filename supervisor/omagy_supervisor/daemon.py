@@ -13,10 +13,11 @@ from omagy_autoresearch.events import Record, RunCreated, RunEnded, RunResumed
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.names import evaluator_cookie, session_cookie, sessions_cookie
 from omagy_autoresearch.run import InSession, Preparing, RunState
+from omagy_autoresearch.summary import handoff
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
 from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, this_machine, write_pointer
-from omagy_supervisor.bootstrap import make_stops, make_world
+from omagy_supervisor.bootstrap import make_records, make_stops, make_world
 from omagy_supervisor.files import fsync_dir, make_folder
 from omagy_supervisor.loop import drive, record
 from omagy_supervisor.paths import RunFolder, StateRoot
@@ -73,6 +74,19 @@ def _drive(world: World, state: RunState) -> RunState:
     except Exception:
         world.reporter.note(f"a fault of omagy's own:\n{traceback.format_exc()}")
         raise
+
+
+def rewrite_records(root: StateRoot, run_id: str) -> RunState:
+    """Make all that the world reads of a run equal its journal; returns the run's state. Raises OmagyError."""
+    folder = root.run(run_id)
+    with _locked(root):
+        run = replay(*read_journal(folder.journal))
+        state, records = run.state, make_records(folder, run)
+        if state.ended:
+            records.write_end(state, handoff(state, str(folder.root), records.kept()))
+        else:
+            records.write_manifest(state)
+    return state
 
 
 @contextlib.contextmanager

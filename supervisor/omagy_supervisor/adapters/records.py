@@ -31,6 +31,9 @@ class FileRecords:
         self._ledger = ledger
         self._kept = [entry for entry in entries if entry.decision is Decision.KEEP][-_KEPT_LIMIT:]
         sweep_temporary(folder.root)
+        measured = next((entry for entry in reversed(entries) if entry.evaluator is not None), None)
+        if measured is not None:
+            self._write_evaluation(measured)
 
     def kept(self) -> tuple[Entry, ...]:
         return tuple(self._kept)

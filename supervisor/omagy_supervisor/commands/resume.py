@@ -13,7 +13,7 @@ from omagy_supervisor.bootstrap import make_lane
 from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, refuse_inside_session
 from omagy_supervisor.commands.start import start
 from omagy_supervisor.commands.state import state_root
-from omagy_supervisor.daemon import another_run_active
+from omagy_supervisor.daemon import another_run_active, rewrite_records
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import (
     refuse_dirty_lane,
@@ -39,7 +39,7 @@ def resume(arguments: Arguments, settings: Settings) -> int:
 
 def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers: bool) -> RunState:
     """The run's state, when nothing speaks against going on. The supervisor looks once more under its lock."""
-    require_manifest(root, run_id)
+    manifest = require_manifest(root, run_id)
     if lock_is_held(root.lock):
         raise another_run_active(root)
     state = replay(*read_journal(root.run(run_id).journal)).state
@@ -48,6 +48,8 @@ def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers:
             f"run {run_id} belongs to {state.plan.repo_root}, which is not where it lies now ({root.repo_root})",
             "move the repository back: a run's worktree is bound to its place",
         )
+    if state.ended and manifest.outcome is not state.outcome:
+        rewrite_records(root, run_id)  # its supervisor died between ending it and telling so
     refuse_terminal(state)
     refuse_missing_worktree(state)
     refuse_unanswered(state, QuestionFiles(root.state))

@@ -8,18 +8,15 @@ import psutil
 
 from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_autoresearch.events import StopMode
-from omagy_autoresearch.manifest import manifest_json
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.journal import read_journal
-from omagy_supervisor.adapters.ledger_file import LedgerFile
-from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer
+from omagy_supervisor.adapters.lock import Pointer, lock_is_held, read_pointer
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
 from omagy_supervisor.commands.state import active_run, chosen_run, state_root
-from omagy_supervisor.daemon import another_run_active
+from omagy_supervisor.daemon import rewrite_records
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.paths import StateRoot
-from omagy_supervisor.recover import known_runs, replay
+from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say
 
@@ -91,20 +88,10 @@ def _await_end(root: StateRoot) -> None:
 
 
 def rebuild(settings: Settings, run_id: str) -> int:
-    """Write manifest and ledger of a run anew from its journal. Raises OmagyError."""
+    """Write the records of a run anew from its journal. Raises OmagyError."""
     root = state_root(settings)
     if run_id not in known_runs(root):
         raise ContractError(f"there is no run {run_id}", "see what there is: omagy autoresearch list")
-    lock = RunLock(root.lock)
-    if not lock.acquire():
-        raise another_run_active(root)
-    try:
-        folder = root.run(run_id)
-        run = replay(*read_journal(folder.journal))
-        outcome = run.state.outcome
-        LedgerFile(folder.ledger, run_id, run.entries, outcome, run.state.stop_reason)
-        write_atomic(folder.manifest, manifest_json(run.state))
-    finally:
-        lock.release()
-    say(f"manifest and ledger of run {run_id} are written anew from its journal")
+    rewrite_records(root, run_id)
+    say(f"the records of run {run_id} are written anew from its journal")
     return 0
