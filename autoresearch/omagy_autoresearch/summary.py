@@ -23,8 +23,13 @@ class Handoff(Struct, frozen=True):
     handoff: tuple[str, ...]
 
 
-def handoff(state: RunState, run_folder: str, best: tuple[Entry, ...], command: str = "omagy") -> Handoff:
-    """The handoff of an ended run. ``best`` are its kept entries, newest last; ``command`` starts omagy."""
+def handoff(
+    state: RunState, run_folder: str, best: tuple[Entry, ...], command: str = "omagy", question: str = ""
+) -> Handoff:
+    """The handoff of an ended run. ``best`` are its kept entries, newest last; ``command`` starts omagy.
+
+    ``question`` are the words of the question that the last session asked.
+    """
     outcome, reason = state.outcome, state.stop_reason
     assert outcome is not None, "the run has ended"
     assert reason is not None
@@ -34,7 +39,7 @@ def handoff(state: RunState, run_folder: str, best: tuple[Entry, ...], command: 
         reason=reason,
         evidence=_evidence(state, best),
         artifacts=_artifacts(state, run_folder),
-        handoff=_next(state, outcome, command),
+        handoff=_next(state, outcome, command, question),
     )
 
 
@@ -88,7 +93,7 @@ def _artifacts(state: RunState, run_folder: str) -> tuple[str, ...]:
     )
 
 
-def _next(state: RunState, outcome: Outcome, command: str) -> tuple[str, ...]:
+def _next(state: RunState, outcome: Outcome, command: str, asked: str) -> tuple[str, ...]:
     plan = state.plan
     resume = f"{command} autoresearch --resume {plan.run_id}"
     merge = f"git merge --no-ff {plan.branch_name}"
@@ -109,7 +114,9 @@ def _next(state: RunState, outcome: Outcome, command: str) -> tuple[str, ...]:
             return (f"you: go on whenever you want with `{resume}`",)
         case Outcome.ASK_USER_QUESTION:
             question = state.last_entry.question_id if state.last_entry else None
-            return (f"you: answer question {question}, then go on with `{resume}`",)
+            answer = f"{command} question answer {question} '<your answer>'"
+            words = f": {' '.join(asked.split())}" if asked else ""
+            return (f"you: answer question {question}{words}", f"you: with `{answer}`, then go on with `{resume}`")
 
 
 def _remedy(state: RunState) -> str:

@@ -59,7 +59,10 @@ def _publish(world: World, state: RunState, event: Event) -> None:
             assert entry is not None
             world.records.iteration_recorded(entry, state)
         case RunEnded():
-            world.records.write_end(state, handoff(state, str(world.folder.root), world.records.kept()))
+            last = state.last_entry
+            asked = world.questions.text(last.question_id) if last is not None and last.question_id else ""
+            end = handoff(state, str(world.folder.root), world.records.kept(), question=asked)
+            world.records.write_end(state, end)
         case LaneReady() | SessionBegun() | SessionEnded() | PauseOver() | RunResumed() | RunCreated():
             world.records.write_manifest(state)
         case Decided() | Evaluated() | StopRequested():
