@@ -4,17 +4,20 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from omagy_autoresearch.assay import Case, assay, differences_within, standing_after
 from omagy_autoresearch.candidate import CandidateStatus
-from omagy_autoresearch.decision import Decision, Standing
+from omagy_autoresearch.decision import Decision
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.events import (
     Applied,
+    Collected,
     Decided,
     Evaluated,
     LaneReady,
     PauseOver,
     Record,
+    Remeasured,
     RunCreated,
     RunEnded,
     RunResumed,
@@ -24,9 +27,12 @@ from omagy_autoresearch.events import (
 )
 from omagy_autoresearch.ledger import Entry, SessionSummary
 from omagy_autoresearch.mission import Budget
+from omagy_autoresearch.noise import remembered
 from omagy_autoresearch.pauses import pause_until
 from omagy_autoresearch.plan import RunPlan
+from omagy_autoresearch.probes import Probe, ProbeKind, Result
 from omagy_autoresearch.run import (
+    KEPT_LIMIT,
     RECENT_LIMIT,
     Applying,
     Deciding,
@@ -34,6 +40,7 @@ from omagy_autoresearch.run import (
     Evaluating,
     Idle,
     InSession,
+    Kept,
     Pausing,
     Phase,
     Preparing,
@@ -78,17 +85,21 @@ def _in_phase(state: RunState, record: Record) -> RunState:
     match (state.phase, record.event):
         case (Preparing(), LaneReady() as event):
             commit = event.baseline_commit
-            return replace(state, baseline_commit=commit, tip=commit, phase=Evaluating(commit))
+            return replace(state, baseline_commit=commit, tip=commit, surface=event.surface, phase=Evaluating(commit))
         case (Idle(), SessionBegun() as event):
             return replace(state, iteration=event.iteration, attempt=event.attempt, phase=InSession(event.attempt))
         case (InSession(), SessionEnded() as event):
             return _session_ended(state, event, record.at)
         case (Evaluating() as phase, Evaluated() as event):
-            return replace(state, phase=Deciding(phase.session, phase.collected, event.evaluation))
-        case (Deciding(), Decided() as event):
-            return replace(state, phase=Applying(event.entry))
+            return _evaluated(state, phase, event)
+        case (Idle(), Remeasured() as event):
+            score = event.evaluation.score if event.evaluation.passed else None
+            return replace(state, remeasured=(*state.remeasured, (event.commit, score)))
+        case (Deciding() as phase, Decided() as event):
+            found = remembered(state.differences, differences_within(phase.results))
+            return replace(state, phase=Applying(event.entry, phase.results), differences=found)
         case (Applying() as phase, Applied()):
-            return _applied(state, phase.entry)
+            return _applied(state, phase)
         case (Pausing(), PauseOver()):
             return replace(state, phase=Idle())
         case _:
@@ -136,7 +147,7 @@ def _after_session(state: RunState, event: SessionEnded, at: datetime) -> Phase 
         case EndingKind.USAGE_LIMIT | EndingKind.UNREACHABLE:
             return _pause(state, ending, at)
         case _:
-            return Deciding(_summary(state, event), collected, None)
+            return Deciding(_summary(state, event), collected)
 
 
 def _artifact_phase(state: RunState, event: SessionEnded) -> Phase:
@@ -144,9 +155,10 @@ def _artifact_phase(state: RunState, event: SessionEnded) -> Phase:
     collected, summary = event.collected, _summary(state, event)
     candidate = collected.candidate
     assert candidate is not None
-    if candidate.status is CandidateStatus.CANDIDATE and not collected.problem and collected.candidate_commit:
+    refused = collected.problem or collected.violation
+    if candidate.status is CandidateStatus.CANDIDATE and not refused and collected.candidate_commit:
         return Evaluating(collected.candidate_commit, summary, collected)
-    return Deciding(summary, collected, None)
+    return Deciding(summary, collected)
 
 
 def _pause(state: RunState, ending: Ending, at: datetime) -> Phase | str:
@@ -187,10 +199,33 @@ def _sum(total: Usage, usage: Usage | None) -> Usage:
     return Usage(**{name: getattr(total, name) + getattr(usage, name) for name in Usage.__struct_fields__})
 
 
+# -- a commit is being measured
+
+
+def _evaluated(state: RunState, phase: Evaluating, event: Evaluated) -> RunState:
+    results = (*phase.results, Result(event.probe, event.evaluation))
+    if event.probe.kind is ProbeKind.EVALUATOR:
+        state = replace(state, evaluation_s=event.evaluation.duration_s)
+    if isinstance(assay(case_of(state, phase.collected), results), Probe):
+        return replace(state, phase=Evaluating(phase.commit, phase.session, phase.collected, results))
+    return replace(state, phase=Deciding(phase.session, phase.collected, results))
+
+
+def case_of(state: RunState, collected: Collected | None) -> Case:
+    """What the commit under measurement is judged against; ``collected`` is None for the baseline."""
+    return Case(
+        contract=state.plan.contract,
+        kept=state.standing if collected is not None else None,
+        differences=state.differences,
+        diff=collected.diff if collected is not None else None,
+    )
+
+
 # -- a decision has been applied
 
 
-def _applied(state: RunState, entry: Entry) -> RunState:
+def _applied(state: RunState, phase: Applying) -> RunState:
+    entry = phase.entry
     state = replace(
         state,
         phase=Idle(),
@@ -201,12 +236,14 @@ def _applied(state: RunState, entry: Entry) -> RunState:
         tally=state.tally.plus(entry.decision),
         streaks=_streaks(state.streaks, entry, state.last_entry),
     )
-    if entry.evaluator is None:
+    if entry.evaluator is None or entry.decision not in (Decision.BASELINE, Decision.KEEP):
         return state
-    standing = Standing.of(entry.evaluator)
+    standing = standing_after(state.plan.contract.evaluator, phase.results)
+    kept = Kept(entry.kept_commit, standing.score)
     if entry.decision is Decision.BASELINE:
-        return replace(state, standing=standing, baseline_standing=standing)
-    return replace(state, standing=standing) if entry.decision is Decision.KEEP else state
+        return replace(state, standing=standing, baseline_standing=standing, kept=(kept,))
+    # The first of these is the baseline: it stays, whatever else is forgotten.
+    return replace(state, standing=standing, kept=(*state.kept[:1], *state.kept[1:][-KEPT_LIMIT + 2 :], kept))
 
 
 def _streaks(old: Streaks, entry: Entry, previous: Entry | None) -> Streaks:
@@ -219,6 +256,7 @@ def _streaks(old: Streaks, entry: Entry, previous: Entry | None) -> Streaks:
         evaluator_faults=0 if not error else old.evaluator_faults + 1 if error == old.evaluator_error else 1,
         evaluator_error=error,
         quick_failures=_quick_failures(old.quick_failures, entry, previous),
+        without_keep=0 if decision in (Decision.KEEP, Decision.BASELINE) else old.without_keep + 1,
     )
 
 
@@ -246,6 +284,7 @@ def _resumed(state: RunState, event: RunResumed) -> RunState:
         plan=_overridden(state.plan, event),
         budget=_merged(state.budget, overrides.budget),
         streaks=Streaks(),
+        remeasured=(),
         failures=0,
         blocker="",
         settled=state.settled or answered,

@@ -37,14 +37,15 @@ class Decision(StrEnum):
 
 
 class Standing(Struct, frozen=True):
-    """What is known of the last kept commit: whether it passed (None: it could not be measured), its score."""
+    """What is known of a commit: whether it passed (None: it could not be measured), its score and its samples."""
 
     passed: bool | None
     score: float | None
+    samples: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Standing":
-        return cls(passed=evaluation.passed, score=evaluation.score)
+        return cls(passed=evaluation.passed, score=evaluation.score, samples=evaluation.samples)
 
 
 class Verdict(Struct, frozen=True):

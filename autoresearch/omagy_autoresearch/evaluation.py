@@ -4,6 +4,7 @@ import json
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 
 from omagy_autoresearch.durations import format_duration
@@ -11,6 +12,9 @@ from omagy_autoresearch.strict_json import JsonProblem, loads, loads_object
 
 _EXTRA_LIMIT = 2048
 _TAIL_LIMIT = 2048
+_METRICS_LIMIT = 100
+_LINE_LIMIT = 160
+_HUGE = 1e300
 
 
 class EvaluatorFault(StrEnum):
@@ -21,6 +25,8 @@ class EvaluatorFault(StrEnum):
     TIMEOUT = "timeout"
     NO_OUTPUT = "no_output"
     BAD_OUTPUT = "bad_output"
+    BUILD = "build"
+    SETUP = "setup"
     NOT_STARTED = "not_started"
 
 
@@ -50,7 +56,10 @@ class Evaluation(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     exit_status: int | None = None
     duration_s: float = 0.0
+    samples: tuple[float, ...] = ()
+    metrics: dict[str, float] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
+    dirty: tuple[str, ...] = field(default=(), name="evaluator_dirty")
     stdout_tail: str = ""
     stderr_tail: str = ""
 
@@ -71,9 +80,21 @@ def read_evaluation(run: EvaluatorRun) -> Evaluation:
         score=score,
         exit_status=run.exit_status,
         duration_s=run.duration_s,
+        metrics=_metrics(data),
         extra=_extra(data),
         stderr_tail=_tail(run.stderr) if not passed else "",
     )
+
+
+def read_check(run: EvaluatorRun, name: str) -> Evaluation:
+    """The evaluation of a command that answers by its exit status alone: a guard, a build, a set-up."""
+    fault = _process_fault(run)
+    if fault is None:
+        return Evaluation(passed=True, exit_status=0, duration_s=run.duration_s)
+    kind, error = fault
+    told = _last_line(run.stderr) or _last_line(run.stdout)
+    broken = _broken(run, kind, error.replace("the evaluator", name) + (f": {told}" if told else ""))
+    return msgspec.structs.replace(broken, passed=False)
 
 
 def _process_fault(run: EvaluatorRun) -> tuple[EvaluatorFault, str] | None:
@@ -150,9 +171,22 @@ def _score(data: dict[str, Any]) -> float | None:
         raise JsonProblem("the evaluator's score is too large for a number") from None
 
 
+def _metrics(data: dict[str, Any]) -> dict[str, float]:
+    """The answer's other numbers; the first hundred, so that a record stays small."""
+    numbers = ((key, value) for key, value in data.items() if key not in {"pass", "score"})
+    found = {key: value for key, value in numbers if isinstance(value, int | float) and not isinstance(value, bool)}
+    return {key: float(value) for key, value in list(found.items())[:_METRICS_LIMIT] if abs(value) < _HUGE}
+
+
 def _extra(data: dict[str, Any]) -> dict[str, Any]:
     extra = {key: value for key, value in data.items() if key not in {"pass", "score"}}
     return extra if len(json.dumps(extra)) <= _EXTRA_LIMIT else {"dropped": "other fields over 2,048 characters"}
+
+
+def _last_line(raw: bytes) -> str:
+    """The last line that says anything, short enough for a reason."""
+    lines = raw[-_TAIL_LIMIT:].decode("utf-8", "replace").splitlines()
+    return next((" ".join(line.split())[:_LINE_LIMIT] for line in reversed(lines) if line.strip()), "")
 
 
 def _tail(raw: bytes) -> str:

@@ -7,14 +7,16 @@ again, and nothing that was decided is decided twice.
 from datetime import datetime
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from omagy_autoresearch.candidate import Candidate
 from omagy_autoresearch.evaluation import Evaluation
 from omagy_autoresearch.ledger import DiffStat, Entry
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.plan import Overrides, RunPlan
+from omagy_autoresearch.probes import Probe
 from omagy_autoresearch.sessions import Diagnosis
+from omagy_autoresearch.surface import Surface
 
 
 class Collected(Struct, frozen=True, omit_defaults=True):
@@ -31,6 +33,7 @@ class Collected(Struct, frozen=True, omit_defaults=True):
     leftovers_ref: str | None = None
     diff: DiffStat | None = None
     question_id: str | None = None
+    violation: str = ""  # what the candidate changed that it must not
 
 
 class RunCreated(Struct, frozen=True, tag=True):
@@ -38,9 +41,10 @@ class RunCreated(Struct, frozen=True, tag=True):
 
 
 class LaneReady(Struct, frozen=True, tag=True):
-    """Branch and worktree stand at ``baseline_commit``."""
+    """Branch and worktree stand at ``baseline_commit``; ``surface`` is what candidates may change."""
 
     baseline_commit: str
+    surface: Surface = field(default_factory=Surface)
 
 
 class SessionBegun(Struct, frozen=True, tag=True):
@@ -57,6 +61,16 @@ class SessionEnded(Struct, frozen=True, tag=True):
 
 
 class Evaluated(Struct, frozen=True, tag=True):
+    """One measurement of what the run has to decide on."""
+
+    evaluation: Evaluation
+    probe: Probe = field(default_factory=Probe)
+
+
+class Remeasured(Struct, frozen=True, tag=True):
+    """One measurement of the check at the end of a run: of the baseline, or of a commit that was kept."""
+
+    commit: str
     evaluation: Evaluation
 
 
@@ -101,6 +115,7 @@ Event = (
     | SessionBegun
     | SessionEnded
     | Evaluated
+    | Remeasured
     | Decided
     | Applied
     | PauseOver

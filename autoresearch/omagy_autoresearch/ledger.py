@@ -8,6 +8,7 @@ from msgspec import Struct
 from omagy_autoresearch.candidate import CandidateStatus
 from omagy_autoresearch.decision import Decision, KeepPolicy, show
 from omagy_autoresearch.evaluation import Evaluation
+from omagy_autoresearch.probes import Measurement
 from omagy_autoresearch.sessions import EndingKind, Usage
 
 SCHEMA_VERSION = 1
@@ -52,6 +53,7 @@ class Entry(Struct, frozen=True):
     leftovers_ref: str | None = None
     question_id: str | None = None
     dirty_files: tuple[str, ...] = ()
+    measurements: tuple[Measurement, ...] = ()  # each of them, where there was more than one
 
     @property
     def leaves_lane_alone(self) -> bool:

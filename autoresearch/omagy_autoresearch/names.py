@@ -58,6 +58,11 @@ def strayed_ref(run: str, iteration: int, attempt: int) -> str:
     return f"{ref_root(run)}/strayed/{iteration}.{attempt}"
 
 
+def quarantine_ref(run: str, commit: str) -> str:
+    """Where a commit is kept that turned up after its session was over."""
+    return f"{ref_root(run)}/quarantine/{commit[:16]}"
+
+
 def leftovers_ref(run: str, label: str) -> str:
     """Where uncommitted work is saved as a commit before it is cleaned away."""
     return f"{ref_root(run)}/leftovers/{label}"

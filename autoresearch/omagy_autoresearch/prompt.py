@@ -15,6 +15,10 @@ _RECENT = 10
 _MISSION_LIMIT = 24_000
 _LINE_LIMIT = 300
 _OUTPUT_LIMIT = 1500
+_LESSONS_LIMIT = 16_000
+_PATHS = 40
+_REFINE_AFTER = 3
+_LEAVE_AFTER = 5
 
 
 class Answer(Struct, frozen=True):
@@ -24,14 +28,19 @@ class Answer(Struct, frozen=True):
     answer: str
 
 
-def instructions(state: RunState, base: str, candidate_file: str, answers: tuple[Answer, ...] = ()) -> str:
+def instructions(
+    state: RunState, base: str, candidate_file: str, answers: tuple[Answer, ...] = (), lessons: str = ""
+) -> str:
     """The text that the session of ``state``'s iteration gets, ``base`` being the last kept commit."""
     sections = [
         _task(state, base),
         _block("Mission (written by the person who started this run)", state.plan.mission_text, _MISSION_LIMIT),
         _block("Evaluator (sandbox.md)", state.plan.sandbox_text, _MISSION_LIMIT),
         _standing(state, base),
+        _surface(state),
         _history(state),
+        _advice(state),
+        _block("What earlier runs of this mission learnt", lessons, _LESSONS_LIMIT) if lessons.strip() else "",
         _last_output(state),
         _answers(answers),
         _artifact_rules(base, candidate_file),
@@ -80,6 +89,41 @@ def _standing(state: RunState, base: str) -> str:
 
 def _outcome(entry: Entry | None) -> str:
     return "none yet" if entry is None else f"{entry.decision}: {_line(entry.decision_reason)}"
+
+
+def _surface(state: RunState) -> str:
+    """What a candidate may change; one that changes anything else is discarded before it is measured."""
+    surface = state.surface
+    closed = sorted({*surface.closed, *surface.protected})
+    lines = ["# What you may change", ""]
+    if surface.editable:
+        lines.append("Only these paths: " + ", ".join(f"`{_line(path)}`" for path in surface.editable) + ".")
+    lines.append(
+        "Never these, in any way (a candidate that does is discarded unmeasured): "
+        + ", ".join(f"`{_line(path)}`" for path in closed[:_PATHS])
+        + (f" and {len(closed) - _PATHS} more" if len(closed) > _PATHS else "")
+        + "."
+    )
+    return "\n".join(lines)
+
+
+def _advice(state: RunState) -> str:
+    """A run that is stuck is told so: first to refine, then to leave the path it is on."""
+    stuck = state.streaks.without_keep
+    if stuck < _REFINE_AFTER:
+        return ""
+    if stuck < _LEAVE_AFTER:
+        return (
+            f"# No improvement for {stuck} iterations\n\n"
+            "Refine instead of adding: take the most promising of the attempts above, find out by measuring why it"
+            " fell short, and change that one thing."
+        )
+    return (
+        f"# No improvement for {stuck} iterations\n\n"
+        "The approach of the attempts above is exhausted. Do not vary them again. Look at the problem from the"
+        " start: measure where the evaluator's score really comes from, name two approaches that none of the"
+        " attempts above or earlier runs tried, and take the more promising one."
+    )
 
 
 def _history(state: RunState) -> str:

@@ -5,15 +5,17 @@ from datetime import datetime
 from msgspec import Struct, field
 
 from omagy_autoresearch.decision import Decision, Standing
-from omagy_autoresearch.evaluation import Evaluation
 from omagy_autoresearch.events import Collected, StopMode
 from omagy_autoresearch.ledger import Entry, SessionSummary
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.plan import RunPlan
+from omagy_autoresearch.probes import Result
 from omagy_autoresearch.sessions import Ending, Usage
+from omagy_autoresearch.surface import Surface
 
 RECENT_LIMIT = 20
+KEPT_LIMIT = 20
 
 
 class Preparing(Struct, frozen=True):
@@ -34,16 +36,18 @@ class Evaluating(Struct, frozen=True):
     commit: str
     session: SessionSummary | None = None
     collected: Collected | None = None
+    results: tuple[Result, ...] = ()
 
 
 class Deciding(Struct, frozen=True):
     session: SessionSummary | None
     collected: Collected | None
-    evaluation: Evaluation | None
+    results: tuple[Result, ...] = ()
 
 
 class Applying(Struct, frozen=True):
     entry: Entry
+    results: tuple[Result, ...] = ()
 
 
 class Pausing(Struct, frozen=True):
@@ -72,6 +76,7 @@ class Streaks(Struct, frozen=True):
     evaluator_faults: int = 0
     evaluator_error: str = ""
     quick_failures: int = 0
+    without_keep: int = 0  # iterations of any kind
 
 
 class Tally(Struct, frozen=True):
@@ -93,6 +98,13 @@ class Tally(Struct, frozen=True):
         return Tally(**counts)
 
 
+class Kept(Struct, frozen=True):
+    """A commit the run stood on, with the score it was kept for."""
+
+    commit: str
+    score: float | None
+
+
 class RunState(Struct, frozen=True):
     """Everything the next step depends on, and nothing else; its size does not grow with the run."""
 
@@ -105,6 +117,11 @@ class RunState(Struct, frozen=True):
     tip: str | None = None  # the last kept commit
     standing: Standing | None = None  # of the tip; None until the baseline was measured
     baseline_standing: Standing | None = None
+    surface: Surface = field(default_factory=Surface)
+    differences: tuple[float, ...] = ()  # of scores of the same commit: what is known of the noise
+    kept: tuple[Kept, ...] = ()  # the baseline and what was kept since, oldest first
+    remeasured: tuple[tuple[str, float | None], ...] = ()
+    evaluation_s: float = 0.0  # how long the last evaluation took
     iteration: int = 0  # the one being worked on, or the last decided
     attempt: int = 0  # of the iteration being worked on
     latest_candidate: str | None = None

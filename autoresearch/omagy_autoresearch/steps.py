@@ -5,13 +5,17 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from omagy_autoresearch.advance import budget_left_s
+from omagy_autoresearch.advance import budget_left_s, case_of
+from omagy_autoresearch.assay import assay, baseline_repeats, combine
 from omagy_autoresearch.candidate import CandidateStatus
-from omagy_autoresearch.decision import Decision, Verdict, judge, show
+from omagy_autoresearch.confirm import next_to_measure, reserve_s
+from omagy_autoresearch.decision import Decision, Verdict, show
 from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.evaluation import Evaluation
 from omagy_autoresearch.events import Collected, StopMode
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.probes import Measurement, Probe, Target
 from omagy_autoresearch.run import (
     Applying,
     Deciding,
@@ -24,6 +28,7 @@ from omagy_autoresearch.run import (
     RunState,
 )
 from omagy_autoresearch.sessions import EndingKind
+from omagy_autoresearch.spending import cost, total_tokens
 
 QUICK_FAILURE_LIMIT = 5
 EVALUATOR_FAULT_LIMIT = 3
@@ -49,7 +54,17 @@ class RunSession(Struct, frozen=True):
 
 
 class Evaluate(Struct, frozen=True):
+    """``commit`` is the one to measure: the candidate, or what it would replace."""
+
     iteration: int
+    commit: str
+    base: str
+    probe: Probe = Probe()
+
+
+class Remeasure(Struct, frozen=True):
+    """Part of the check at the end of a run."""
+
     commit: str
     base: str
 
@@ -74,7 +89,7 @@ class EndRun(Struct, frozen=True):
     reason: str
 
 
-Step = PrepareLane | BeginSession | RunSession | Evaluate | Decide | Apply | Pause | EndRun
+Step = PrepareLane | BeginSession | RunSession | Evaluate | Remeasure | Decide | Apply | Pause | EndRun
 
 
 def next_step(state: RunState) -> Step:
@@ -86,11 +101,11 @@ def next_step(state: RunState) -> Step:
         case Preparing():
             return PrepareLane()
         case Idle():
-            return _why_end(state) or BeginSession(_iteration(state), state.attempt + 1)
+            return _between(state)
         case InSession():
             return _run_session(state, phase)
         case Evaluating():
-            return Evaluate(state.iteration, phase.commit, _tip(state))
+            return _evaluate(state, phase)
         case Deciding():
             return Decide(_entry(state, phase))
         case Applying():
@@ -101,6 +116,21 @@ def next_step(state: RunState) -> Step:
             raise AssertionError("an ended run has no next step")
         case _:
             assert_never(phase)
+
+
+def _between(state: RunState) -> Step:
+    end = _why_end(state)
+    if end is None:
+        return BeginSession(_iteration(state), state.attempt + 1)
+    check = next_to_measure(state) if end.outcome is Outcome.FINISHED else None
+    return end if check is None else Remeasure(check, _tip(state))
+
+
+def _evaluate(state: RunState, phase: Evaluating) -> Step:
+    probe = assay(case_of(state, phase.collected), phase.results)
+    assert isinstance(probe, Probe), "with a verdict the phase would be another"
+    commit = phase.commit if probe.target is Target.CANDIDATE else _tip(state)
+    return Evaluate(state.iteration, commit, _tip(state), probe)
 
 
 def _stops_here(state: RunState) -> bool:
@@ -124,9 +154,15 @@ def _iteration(state: RunState) -> int:
 
 
 def _run_session(state: RunState, phase: InSession) -> RunSession:
-    own, left = state.plan.contract.session.timeout_s, budget_left_s(state)
+    own, left = state.plan.contract.session.timeout_s, _time_left_s(state)
     cut = left is not None and left < own
     return RunSession(state.iteration, phase.attempt, _tip(state), left if cut and left is not None else own, cut)
+
+
+def _time_left_s(state: RunState) -> float | None:
+    """What sessions may still use: the check at the end has its share set aside."""
+    left = budget_left_s(state)
+    return None if left is None else max(left - reserve_s(state), 0.0)
 
 
 # -- the decision
@@ -148,7 +184,8 @@ def _entry(state: RunState, phase: Deciding) -> Entry:
         candidate_commit=collected.candidate_commit,
         kept_commit=kept or _tip(state),
         keep_policy=state.plan.contract.evaluator.keep_policy,
-        evaluator=phase.evaluation,
+        evaluator=_combined(state, phase),
+        measurements=tuple(map(Measurement.of, phase.results)) if len(phase.results) > 1 else (),
         created_at="",
         agent=state.plan.agent.kind,
         notes=candidate.notes if candidate else (),
@@ -161,26 +198,25 @@ def _entry(state: RunState, phase: Deciding) -> Entry:
     )
 
 
-def _verdict(state: RunState, phase: Deciding) -> Verdict:
-    collected, evaluation = phase.collected, phase.evaluation
-    if collected is None:
-        return Verdict(Decision.BASELINE, _baseline_reason(phase))
-    if collected.candidate is None or collected.problem:
-        return Verdict(Decision.ERROR, _artifact_problem(phase, collected))
-    if evaluation is None:
-        return _without_evaluation(collected)
-    assert state.standing is not None, "the baseline was measured first"
+def _combined(state: RunState, phase: Deciding) -> Evaluation | None:
+    """The candidate's measurements as the one evaluation that the ledger shows."""
+    own = [one.evaluation for one in phase.results if one.probe == Probe()]
     settings = state.plan.contract.evaluator
-    return judge(settings.keep_policy, settings.direction, state.standing, evaluation)
+    first = own[: baseline_repeats(settings) if phase.collected is None else settings.repeats]
+    return combine(settings, first) if first else None
 
 
-def _baseline_reason(phase: Deciding) -> str:
-    evaluation = phase.evaluation
-    assert evaluation is not None
-    if evaluation.fault is not None:
-        return evaluation.error
-    passed = "passes" if evaluation.passed else "does not pass yet"
-    return f"the starting point {passed}, score {show(evaluation.score)}"
+def _verdict(state: RunState, phase: Deciding) -> Verdict:
+    collected = phase.collected
+    if collected is not None and (collected.candidate is None or collected.problem):
+        return Verdict(Decision.ERROR, _artifact_problem(phase, collected))
+    if collected is not None and collected.violation:
+        return Verdict(Decision.DISCARD, collected.violation)
+    if collected is not None and not phase.results:
+        return _without_evaluation(collected)
+    verdict = assay(case_of(state, collected), phase.results)
+    assert isinstance(verdict, Verdict), "the phase began once there was enough"
+    return verdict
 
 
 def _artifact_problem(phase: Deciding, collected: Collected) -> str:
@@ -273,8 +309,21 @@ def _budget(state: RunState) -> EndRun | None:
         return EndRun(Outcome.FINISHED, f"target score reached: {show(score)} (budget.target_score {show(target)})")
     if state.between_iterations and _reached(state.iteration, budget.max_iterations):
         return EndRun(Outcome.FINISHED, f"iteration budget used: {state.iteration} (budget.max_iterations)")
-    left = budget_left_s(state)
+    left = _time_left_s(state)
     if left is not None and left <= 0:
         used = format_duration(state.elapsed_s)
         return EndRun(Outcome.FINISHED, f"time budget used: {used} (budget.max_wall_time)")
+    return _spending(state)
+
+
+def _spending(state: RunState) -> EndRun | None:
+    budget, tokens = state.budget, total_tokens(state.usage)
+    if _reached(state.streaks.without_keep, budget.plateau):
+        told = f"no keep for {state.streaks.without_keep} iterations (budget.plateau)"
+        return EndRun(Outcome.FINISHED, told)
+    if _reached(tokens, budget.max_tokens):
+        return EndRun(Outcome.FINISHED, f"token budget used: {tokens:,} (budget.max_tokens)")
+    spent = cost(state.usage, budget.prices)
+    if budget.max_cost is not None and spent is not None and spent >= budget.max_cost:
+        return EndRun(Outcome.FINISHED, f"money budget used: {spent:.2f} (budget.max_cost)")
     return None

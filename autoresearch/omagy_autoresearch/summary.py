@@ -4,12 +4,14 @@ import shlex
 
 from msgspec import Struct
 
+from omagy_autoresearch.confirm import held_line
 from omagy_autoresearch.decision import Decision, show
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.plan import AgentKind
 from omagy_autoresearch.run import RunState
+from omagy_autoresearch.spending import cost
 
 
 class Handoff(Struct, frozen=True):
@@ -45,6 +47,9 @@ def handoff(
 
 def _evidence(state: RunState, kept: tuple[Entry, ...]) -> tuple[str, ...]:
     lines = [_counts(state), _gain(state)]
+    checked = held_line(state)
+    if checked:
+        lines.append(checked)
     lines += [_kept_line(entry) for entry in kept[-5:]]
     last = state.last_entry
     if last is not None and last.decision not in (Decision.KEEP, Decision.BASELINE):
@@ -54,6 +59,9 @@ def _evidence(state: RunState, kept: tuple[Entry, ...]) -> tuple[str, ...]:
         lines.append(
             f"tokens: {used.input_tokens:,} in ({used.cached_input_tokens:,} cached), {used.output_tokens:,} out"
         )
+    spent = cost(used, state.budget.prices)
+    if spent is not None:
+        lines.append(f"cost: {spent:.2f} by budget.prices")
     if state.plan.agent.kind is AgentKind.REHEARSAL:
         lines.append("agent: the offline rehearsal agent made these candidates; no model took part")
     return tuple(lines)

@@ -13,10 +13,12 @@ from omagy_supervisor.adapters.codex.agent import CodexAgent
 from omagy_supervisor.adapters.codex.install import find_codex
 from omagy_supervisor.adapters.command import CommandAgent
 from omagy_supervisor.adapters.evaluator import ShellEvaluator
+from omagy_supervisor.adapters.git.checkout import FreshCheckout, LaneCheckout
 from omagy_supervisor.adapters.git.commands import Git, carried_settings, user_identity
 from omagy_supervisor.adapters.git.lane import GitLane
 from omagy_supervisor.adapters.journal import FileJournal
 from omagy_supervisor.adapters.ledger_file import LedgerFile
+from omagy_supervisor.adapters.lessons import LessonsFile
 from omagy_supervisor.adapters.processes import SystemProcesses
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.adapters.records import FileRecords
@@ -24,7 +26,7 @@ from omagy_supervisor.adapters.rehearsal import RehearsalAgent
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, TmuxTerminal
 from omagy_supervisor.paths import RunFolder, StateRoot
-from omagy_supervisor.ports import Agent, Clock, Reporter, Stops, Terminal
+from omagy_supervisor.ports import Agent, Checkout, Clock, Reporter, Stops, Terminal
 from omagy_supervisor.recover import LoadedRun
 from omagy_supervisor.settings import Settings, environment_for_programs
 from omagy_supervisor.world import World
@@ -39,6 +41,13 @@ def users_git(settings: Settings, folder: Path) -> Git:
 def make_lane(settings: Settings, plan: RunPlan) -> GitLane:
     root = Path(plan.repo_root)
     return GitLane(users_git(settings, root), plan, StateRoot(root).run(plan.run_id).root / "set-aside")
+
+
+def make_checkout(settings: Settings, plan: RunPlan, lane: GitLane) -> Checkout:
+    """Where the run measures its commits (evaluator.isolation)."""
+    if plan.contract.evaluator.isolation == "lane":
+        return LaneCheckout(lane)
+    return FreshCheckout(users_git(settings, Path(plan.repo_root)), plan)
 
 
 def make_agent(choice: AgentChoice, plan: RunPlan, settings: Settings, clock: Clock) -> Agent:
@@ -97,18 +106,21 @@ def make_world(settings: Settings, root: StateRoot, run: LoadedRun, stops: Stops
     state, plan, clock = run.state, run.state.plan, SystemClock()
     folder = root.run(plan.run_id)
     processes = SystemProcesses(stops, clock)
+    lane = make_lane(settings, plan)
     return World(
         folder=folder,
         clock=clock,
         stops=stops,
         journal=FileJournal(folder.journal, run.whole),
         records=make_records(folder, run),
-        lane=make_lane(settings, plan),
+        lane=lane,
+        checkout=make_checkout(settings, plan, lane),
         terminal=make_terminal(settings, plan.run_id),
         processes=processes,
         evaluator=ShellEvaluator(clock, stops, processes, evaluator_cookie(plan.worktree_path)),
         agent=make_agent(plan.agent, plan, settings, clock),
         questions=QuestionFiles(root.state),
+        lessons=LessonsFile(root.lessons(plan.mission_slug)),
         reporter=reporter,
         session_environment=session_environment(settings, plan),
         evaluator_environment=environment_for_programs(settings.environment),

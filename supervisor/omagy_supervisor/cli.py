@@ -12,7 +12,7 @@ from omagy_supervisor.settings import Settings, read_settings, scrub_process_env
 from omagy_supervisor.ui.messages import say, say_error, show
 
 _COMMANDS = ("autoresearch",)
-_VERBS = ("list", "status", "watch", "attach", "stop", "rebuild")
+_VERBS = ("check", "list", "status", "watch", "attach", "stop", "rebuild")
 
 
 def main(argv: list[str]) -> int:
@@ -62,6 +62,8 @@ def _dispatch(argv: list[str], settings: Settings) -> int:
 
 
 def _autoresearch(rest: list[str], settings: Settings) -> int:
+    if rest and rest[0] == "check":
+        return _check(rest[1:], settings)
     if rest and rest[0] in _VERBS:
         return _verb(rest[0], rest[1:], settings)
     arguments = split_arguments(rest)
@@ -75,6 +77,20 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
     if arguments.mission is None:
         raise ContractError("a mission folder is missing", "omagy autoresearch <mission-dir>; more: --help")
     return _launch(arguments, settings)
+
+
+def _check(rest: list[str], settings: Settings) -> int:
+    from omagy_supervisor.commands.check import check
+
+    # The options may stand on either side here: nothing goes to Codex.
+    flags = [word for word in rest if word in ("--json", "--debug", "--help", "-h")]
+    arguments = split_arguments([*flags, *(word for word in rest if word not in flags)])
+    if arguments.has("--help"):
+        show(AUTORESEARCH)
+        return 0
+    if arguments.mission is None:
+        raise ContractError("a mission folder is missing", "omagy autoresearch check <mission-dir>")
+    return check(arguments, settings)
 
 
 def _launch(arguments: Arguments, settings: Settings) -> int:

@@ -9,6 +9,7 @@ from omagy_autoresearch.events import (
     Event,
     LaneReady,
     PauseOver,
+    Remeasured,
     RunCreated,
     RunEnded,
     RunResumed,
@@ -62,8 +63,9 @@ def _publish(world: World, state: RunState, event: Event) -> None:
             last = state.last_entry
             asked = world.questions.text(last.question_id) if last is not None and last.question_id else ""
             end = handoff(state, str(world.folder.root), world.records.kept(), question=asked)
+            world.lessons.run_ended(state, state.recent)
             world.records.write_end(state, end)
         case LaneReady() | SessionBegun() | SessionEnded() | PauseOver() | RunResumed() | RunCreated():
             world.records.write_manifest(state)
-        case Decided() | Evaluated() | StopRequested():
+        case Decided() | Evaluated() | Remeasured() | StopRequested():
             pass

@@ -35,6 +35,9 @@ class StateRoot:
     def runs(self) -> Path:
         return self.folder / "logs" / "autoresearch"
 
+    def lessons(self, mission_slug: str) -> Path:
+        return self.folder / "autoresearch" / mission_slug / "lessons.md"
+
     def run(self, run_id: str) -> "RunFolder":
         return RunFolder(self.runs / run_id)
 
@@ -91,6 +94,15 @@ class RunFolder:
     @property
     def stop_request(self) -> Path:
         return self.root / "stop-request.json"
+
+    @property
+    def held_out(self) -> Path:
+        """The output of held-out checks: for the person, hidden from agents where it can be helped."""
+        return self.root / "held-out"
+
+    @property
+    def setup_key(self) -> Path:
+        return self.root / "set-up"
 
     def iteration(self, number: int) -> Path:
         return self.root / iteration_folder(number)

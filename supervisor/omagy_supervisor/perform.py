@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Decision
 from omagy_autoresearch.errors import BlockedError
-from omagy_autoresearch.evaluation import read_evaluation
 from omagy_autoresearch.events import (
     Applied,
     Decided,
@@ -18,13 +17,14 @@ from omagy_autoresearch.events import (
     Event,
     LaneReady,
     PauseOver,
+    Remeasured,
     RunEnded,
     SessionBegun,
 )
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
-from omagy_autoresearch.names import evaluator_cookie
-from omagy_autoresearch.run import RunState
+from omagy_autoresearch.probes import Probe, ProbeKind, Target
+from omagy_autoresearch.run import Evaluating, RunState
 from omagy_autoresearch.steps import (
     Apply,
     BeginSession,
@@ -33,17 +33,18 @@ from omagy_autoresearch.steps import (
     Evaluate,
     Pause,
     PrepareLane,
+    Remeasure,
     RunSession,
     Step,
 )
-from omagy_supervisor.files import make_folder
+from omagy_supervisor.measuring import StoppedError, measure, prepare_checkout, protected_surface
 from omagy_supervisor.sessions import run_session, session_spec
 from omagy_supervisor.world import World
 
 _LOOK_S = 5.0
 
 
-def perform(world: World, state: RunState, step: Step) -> Event:
+def perform(world: World, state: RunState, step: Step) -> Event:  # noqa: C901 - one match over all steps
     """Do ``step``; a request to stop that was not recorded yet comes first. Raises OmagyError."""
     request = world.stops.pending()
     if request is not None:
@@ -57,6 +58,8 @@ def perform(world: World, state: RunState, step: Step) -> Event:
             return run_session(world, state, step)
         case Evaluate():
             return _evaluate(world, state, step)
+        case Remeasure():
+            return _remeasure(world, state, step)
         case Decide():
             return Decided(replace(step.entry, created_at=world.clock.now().isoformat()))
         case Apply():
@@ -70,38 +73,78 @@ def perform(world: World, state: RunState, step: Step) -> Event:
 
 
 def _prepare(world: World, state: RunState) -> Event:
+    plan = state.plan
     baseline = world.lane.prepare()
     try:
-        world.agent.preflight(session_spec(world, state.plan, 0, 1, baseline))
+        surface = protected_surface(plan, world.lane.tracked_files(baseline))
+        prepare_checkout(world, plan, surface, baseline)
+        world.agent.preflight(session_spec(world, plan, 0, 1, baseline))
     except BlockedError as error:
         return RunEnded(Outcome.BLOCKED, f"{error.message}{f' ({error.hint})' if error.hint else ''}")
-    return LaneReady(baseline)
+    except StoppedError:
+        return _request(world)
+    return LaneReady(baseline, surface)
+
+
+def _request(world: World) -> Event:
+    request = world.stops.pending()
+    assert request is not None, "only a request to stop cuts a step short"
+    return request
 
 
 def _evaluate(world: World, state: RunState, step: Evaluate) -> Event:
-    world.lane.converge(step.commit)
-    settings = state.plan.contract.evaluator
-    folder = world.folder.iteration(step.iteration)
-    make_folder(folder)
-    environment = {
-        **world.evaluator_environment,
-        "OMAGY_RUN_ID": state.plan.run_id,
-        "OMAGY_ITERATION": str(step.iteration),
-        "OMAGY_BASE_COMMIT": step.base,
-        "OMAGY_CANDIDATE_COMMIT": step.commit,
-        "OMAGY_WORKTREE": state.plan.worktree_path,
-        "OMAGY_RESULT_FILE": str(folder / "evaluator-result.json"),
-        "OMAGY_COOKIE": evaluator_cookie(state.plan.worktree_path),
-    }
-    world.reporter.note(f"evaluating {step.commit[:12]}: {settings.command}")
-    worktree = world.lane.worktree
-    run = world.evaluator.run(settings.command, worktree, environment, settings.timeout_s, folder / "evaluator.log")
-    world.lane.sweep_locks()
-    if run is None:
-        request = world.stops.pending()
-        assert request is not None, "only a request to stop cuts an evaluation short"
-        return request
-    return Evaluated(read_evaluation(run))
+    number = len(state.phase.results) if isinstance(state.phase, Evaluating) else 0
+    _say_what_is_measured(world, state, step, number)
+    try:
+        evaluation = measure(
+            world,
+            state.plan,
+            state.surface,
+            iteration=step.iteration,
+            commit=step.commit,
+            base=step.base,
+            probe=step.probe,
+            number=number,
+        )
+    except StoppedError:
+        return _request(world)
+    return Evaluated(evaluation, step.probe)
+
+
+def _say_what_is_measured(world: World, state: RunState, step: Evaluate, number: int) -> None:
+    """Once for each kind of measurement: repeats of it are not news."""
+    contract, probe = state.plan.contract, step.probe
+    if probe.kind is ProbeKind.GUARD and contract.guard is not None:
+        world.reporter.note(f"guard on {step.commit[:12]}: {contract.guard.command}")
+    elif probe.kind is ProbeKind.HOLDOUT:
+        world.reporter.note(f"held-out check on {step.commit[:12]}")
+    elif number == 0:
+        world.reporter.note(f"evaluating {step.commit[:12]}: {contract.evaluator.command}")
+    elif probe.target is Target.INCUMBENT and not _measured_before(state, probe):
+        world.reporter.note("the gain does not clear the noise yet: measuring it side by side with what is kept")
+
+
+def _measured_before(state: RunState, probe: Probe) -> bool:
+    return isinstance(state.phase, Evaluating) and any(one.probe == probe for one in state.phase.results)
+
+
+def _remeasure(world: World, state: RunState, step: Remeasure) -> Event:
+    if not state.remeasured:
+        world.reporter.note("the run is over; measuring baseline and kept commits again, side by side")
+    try:
+        evaluation = measure(
+            world,
+            state.plan,
+            state.surface,
+            iteration=state.iteration,
+            commit=step.commit,
+            base=step.base,
+            probe=Probe(),
+            number=len(state.remeasured) + 100,
+        )
+    except StoppedError:
+        return _request(world)
+    return Remeasured(step.commit, evaluation)
 
 
 def _apply(world: World, entry: Entry) -> Event:

@@ -14,6 +14,8 @@ from omagy_autoresearch.prompt import Answer
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis
 from omagy_autoresearch.summary import Handoff
+from omagy_autoresearch.surface import Change
+from omagy_supervisor.paths import RunFolder
 
 
 class Wake(Enum):
@@ -149,6 +151,20 @@ class Lane(Protocol):
 
     def diff_stat(self, base: str, commit: str) -> DiffStat: ...
 
+    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
+        """Every path that differs between two commits, as git recorded them."""
+        ...
+
+    def tracked_files(self, commit: str) -> frozenset[str]: ...
+
+    def dependency_key(self, commit: str) -> str:
+        """Changes when a file that pins dependencies (a lock file, a requirements file) differs."""
+        ...
+
+    def attributes_key(self) -> str:
+        """Changes when somebody edits git attributes that no commit shows (``info/attributes``)."""
+        ...
+
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
         """Save uncommitted work as a commit under ``ref``; repositories inside it move to ``keep_aside``."""
         ...
@@ -162,6 +178,23 @@ class Lane(Protocol):
 
         What is overwritten must have been saved before. Raises RepositoryError.
         """
+        ...
+
+
+class Checkout(Protocol):
+    """Where commits are measured: the lane's worktree, or a checkout apart from it."""
+
+    name: str
+
+    def place(self, commit: str, baseline: str, protected: tuple[str, ...]) -> Path:
+        """Make the checkout hold ``commit`` and nothing untracked; returns its folder.
+
+        Apart from the lane, ``protected`` paths are then taken from ``baseline``. Raises RepositoryError.
+        """
+        ...
+
+    def dirt(self) -> tuple[str, ...]:
+        """What differs from the placed commit by now. The next ``place`` puts it right."""
         ...
 
 
@@ -209,6 +242,16 @@ class Questions(Protocol):
     def answers(self, run_id: str) -> tuple[Answer, ...]: ...
 
 
+class Lessons(Protocol):
+    """What earlier runs of the same mission learnt."""
+
+    def text(self) -> str: ...
+
+    def run_ended(self, state: RunState, entries: tuple[Entry, ...]) -> None:
+        """Write down what the run of ``state`` learnt; ``entries`` are its newest, oldest first."""
+        ...
+
+
 class Reporter(Protocol):
     """Tells a person what happens, as it happens."""
 
@@ -239,6 +282,7 @@ class SessionSpec:
     candidate_file: Path
     instructions_file: Path
     environment: Mapping[str, str]
+    hidden: tuple[Path, ...] = ()  # folders that the agent must not be able to read, where it can be helped
 
     @property
     def events_file(self) -> Path:
@@ -268,6 +312,25 @@ class SessionExit:
     duration_s: float
 
 
+class Places(Protocol):
+    """What preparing a session and measuring a commit need of a world."""
+
+    @property
+    def folder(self) -> RunFolder: ...
+    @property
+    def lane(self) -> Lane: ...
+    @property
+    def checkout(self) -> Checkout: ...
+    @property
+    def evaluator(self) -> Evaluator: ...
+    @property
+    def reporter(self) -> Reporter: ...
+    @property
+    def session_environment(self) -> Mapping[str, str]: ...
+    @property
+    def evaluator_environment(self) -> Mapping[str, str]: ...
+
+
 class Agent(Protocol):
     """One kind of agent: Codex, the rehearsal, or a command of the user's."""
 
@@ -276,6 +339,13 @@ class Agent(Protocol):
 
     def preflight(self, spec: SessionSpec) -> None:
         """Prove that a session can work at all, before anything is paid for.
+
+        Raises BlockedError with a way out.
+        """
+        ...
+
+    def probe_commit(self, spec: SessionSpec) -> str:
+        """Make a real commit in the lane as a session would, and say what that proves.
 
         Raises BlockedError with a way out.
         """

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 from omagy_autoresearch.candidate import (
@@ -22,11 +23,12 @@ from omagy_autoresearch.prompt import instructions
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.steps import RunSession
+from omagy_autoresearch.surface import Surface
 from omagy_supervisor.files import make_folder, read_regular, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
 from omagy_supervisor.launching import runner_argv
 from omagy_supervisor.paths import AttemptFolder
-from omagy_supervisor.ports import LaneStatus, ProcessRef, SessionExit, SessionSpec, Wake
+from omagy_supervisor.ports import LaneStatus, Places, ProcessRef, SessionExit, SessionSpec, Wake
 from omagy_supervisor.world import World
 
 _GRACE_S = 20.0
@@ -34,7 +36,7 @@ _START_S = 20.0
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
 
 
-def session_spec(world: World, plan: RunPlan, iteration: int, attempt: int, base: str) -> SessionSpec:
+def session_spec(world: Places, plan: RunPlan, iteration: int, attempt: int, base: str) -> SessionSpec:
     """What the agent is told of the session; makes the folders it needs."""
     folder = world.folder.attempt(iteration, attempt)
     make_folder(folder.outbox)
@@ -62,6 +64,7 @@ def session_spec(world: World, plan: RunPlan, iteration: int, attempt: int, base
         candidate_file=folder.candidate,
         instructions_file=folder.instructions,
         environment=environment,
+        hidden=(world.folder.held_out,),
     )
 
 
@@ -75,7 +78,7 @@ def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded
         world.processes.sweep(session_cookie(state.plan.worktree_path, step.iteration, step.attempt))
     diagnosis = _diagnose(world, step, spec, wake, ended)
     duration = float(ended.get("duration_s") or 0.0) if ended else 0.0
-    return SessionEnded(diagnosis, collect(world, spec, attempt), duration)
+    return SessionEnded(diagnosis, collect(world, spec, attempt, state.surface), duration)
 
 
 # -- running it
@@ -128,8 +131,10 @@ def _launch(
     world: World, state: RunState, spec: SessionSpec, attempt: AttemptFolder, window: str
 ) -> ProcessRef | None:
     world.lane.converge(spec.base_commit)
+    write_atomic(_attributes_note(spec), world.lane.attributes_key().encode(), durable=False)
     answers = world.questions.answers(spec.run_id)
-    text = instructions(state, spec.base_commit, str(spec.candidate_file), answers)
+    lessons = world.lessons.text()
+    text = instructions(state, spec.base_commit, str(spec.candidate_file), answers, lessons)
     write_atomic(spec.instructions_file, text.encode(), durable=False)
     command = world.agent.command(spec)
     pipe = attempt.handover()
@@ -224,7 +229,7 @@ def _cut_short(step: RunSession, wake: Wake, ended: dict[str, Any]) -> Ending | 
 # -- collecting what it left
 
 
-def collect(world: World, spec: SessionSpec, attempt: AttemptFolder) -> Collected:
+def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Surface) -> Collected:
     """What the session left, saved under the run's refs before anything is cleaned. Raises RepositoryError."""
     world.lane.sweep_locks()
     _remove_agent_leftovers(world)
@@ -247,7 +252,23 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder) -> Collecte
         leftovers_ref=_save_leftovers(world, spec, candidate, status),
         diff=world.lane.diff_stat(spec.base_commit, status.head) if moved else None,
         question_id=world.questions.open_question(spec.run_id),
+        violation=_violation(world, spec, status.head, surface) if moved and descends else "",
     )
+
+
+def _violation(world: World, spec: SessionSpec, head: str, surface: Surface) -> str:
+    """What the candidate changed that it must not. Judged on commits, before anything of it runs."""
+    violation = surface.violation(world.lane.changes(spec.base_commit, head))
+    if violation:
+        return violation
+    before = read_regular(_attributes_note(spec), 1000)
+    if before is not None and before.decode() != world.lane.attributes_key():
+        return "git's info/attributes changed during the session: it can change what files contain"
+    return ""
+
+
+def _attributes_note(spec: SessionSpec) -> Path:
+    return spec.folder / "attributes.key"
 
 
 def _remove_agent_leftovers(world: World) -> None:

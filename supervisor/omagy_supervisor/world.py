@@ -7,10 +7,12 @@ from omagy_autoresearch.events import Event, Record
 from omagy_supervisor.paths import RunFolder
 from omagy_supervisor.ports import (
     Agent,
+    Checkout,
     Clock,
     Evaluator,
     Journal,
     Lane,
+    Lessons,
     Processes,
     Questions,
     Records,
@@ -33,11 +35,13 @@ class World:
     journal: Journal
     records: Records
     lane: Lane
+    checkout: Checkout
     terminal: Terminal
     processes: Processes
     evaluator: Evaluator
     agent: Agent
     questions: Questions
+    lessons: Lessons
     reporter: Reporter
     session_environment: Mapping[str, str]
     evaluator_environment: Mapping[str, str]

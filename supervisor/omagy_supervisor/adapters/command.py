@@ -44,6 +44,10 @@ class CommandAgent:
             said = " ".join(read.stderr.decode(errors="replace").split())
             raise BlockedError(f"the agent's command is not a valid shell command: {said}", "check its quotes")
 
+    def probe_commit(self, spec: SessionSpec) -> str:  # noqa: ARG002
+        """Nothing stands between this agent and git."""
+        return "sessions run without a sandbox"
+
     def command(self, spec: SessionSpec) -> SessionCommand:
         return SessionCommand(
             argv=(SHELL, "-c", self._command),

@@ -34,6 +34,10 @@ class RehearsalAgent:
         if not proposals:
             raise BlockedError(f"the rehearsal has no proposals in {folder}", hint)
 
+    def probe_commit(self, spec: SessionSpec) -> str:  # noqa: ARG002
+        """Nothing stands between this agent and git."""
+        return "sessions run without a sandbox"
+
     def command(self, spec: SessionSpec) -> SessionCommand:
         """By path and isolated (-I): a module in the worktree or on PYTHONPATH cannot stand in for ours."""
         program = str(Path(rehearsal.__file__).resolve())

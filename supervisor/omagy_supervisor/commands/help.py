@@ -42,6 +42,10 @@ agent:
 resume:
   --save-leftovers              save uncommitted changes found in the lane under the run's refs, and go on
 
+before the first run:
+  omagy autoresearch check <mission-dir> [--json]
+                                set up, evaluate, guard, noise, sandbox: says "ready" or what is missing
+
 look and steer (run-id: the active run, else the newest):
   omagy autoresearch list [--json]               all runs of this repository
   omagy autoresearch status [run-id] [--json]    one run, and the next command

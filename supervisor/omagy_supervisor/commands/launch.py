@@ -11,6 +11,7 @@ from omagy_autoresearch.errors import BlockedError, ContractError
 from omagy_autoresearch.mission import Budget, Contract, Mission
 from omagy_autoresearch.names import branch_name, numbered, run_id, run_tag, slugify, worktree_name
 from omagy_autoresearch.plan import AgentChoice, AgentKind, CodexSandbox, RunPlan
+from omagy_autoresearch.spending import most_it_can_cost
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.codex.install import find_codex, looks_logged_in
 from omagy_supervisor.adapters.git.commands import Git
@@ -21,6 +22,7 @@ from omagy_supervisor.adapters.git.facts import (
     find_repository,
     is_ignored,
     is_lane,
+    is_tracked,
     submodules,
     uncommitted,
 )
@@ -43,6 +45,7 @@ def launch(arguments: Arguments, settings: Settings) -> int:
     plan, notes = plan_run(arguments, arguments.mission, settings)
     for note in notes:
         say(f"note: {note}")
+    say(most_it_can_cost(plan.contract, plan.contract.budget))
     return start(Fresh(plan), arguments, settings)
 
 
@@ -69,6 +72,7 @@ def plan_run(arguments: Arguments, mission_dir: str, settings: Settings) -> tupl
     contract = _with_flags(mission.contract, arguments)
     agent, agent_notes = choose_agent(arguments, contract, settings)
     root = StateRoot(facts.root)
+    refuse_paths(git, facts, contract)
     notes = [*mission.notices, *agent_notes, *_lock_notes(root), *_checkout_notes(git, facts, inside)]
     plan = _plan(git, facts, mission, contract, inside, agent)
     plan = replace(
@@ -119,6 +123,27 @@ def _refuse_place(git: Git, facts: RepositoryFacts, inside: str) -> None:
     if not os.access(facts.common_dir, os.W_OK | os.X_OK):
         folder = facts.common_dir
         raise ContractError(f"{folder} (git's folder) is not writable for you", f"chmod u+w '{folder}'")
+
+
+def refuse_paths(git: Git, facts: RepositoryFacts, contract: Contract) -> None:
+    """Files that a run copies must be there, and copies must not end in a candidate. Raises ContractError."""
+    for name in contract.worktree.copy:
+        if not os.path.lexists(facts.root / name):
+            raise ContractError(f"worktree.copy: {name} does not exist in {facts.root}", "mend or remove the path")
+        if not is_ignored(git, facts, name):
+            raise ContractError(
+                f"worktree.copy: git does not ignore {name}, so an agent would commit it with its candidate",
+                f"ignore it: echo '/{name}' >> .gitignore (or commit it: then it needs no copy)",
+            )
+    held_out = contract.evaluator.holdout
+    for name in held_out.files if held_out is not None else ():
+        if not os.path.lexists(facts.root / name):
+            raise ContractError(f"evaluator.holdout.files: {name} does not exist in {facts.root}")
+        if is_tracked(git, facts, name):
+            raise ContractError(
+                f"evaluator.holdout.files: {name} is in the repository, where every agent can read it",
+                f"take it out: git rm --cached '{name}', ignore it and commit that",
+            )
 
 
 def _lock_notes(root: StateRoot) -> list[str]:

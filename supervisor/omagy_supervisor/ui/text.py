@@ -20,6 +20,7 @@ from omagy_autoresearch.events import (
     StopRequested,
 )
 from omagy_autoresearch.ledger import Entry
+from omagy_autoresearch.noise import noise_note
 from omagy_autoresearch.run import Pausing, RunState
 from omagy_autoresearch.sessions import EndingKind
 
@@ -69,7 +70,7 @@ def event_lines(state: RunState, record: Record) -> list[str]:
         case SessionEnded():
             return _session_lines(state, event)
         case Applied():
-            return [entry_line(state.recent[-1])]
+            return _applied_lines(state)
         case StopRequested():
             when = "now" if event.mode.value == "now" else "after this iteration"
             return [f"asked to stop {when} ({event.by})"]
@@ -91,6 +92,19 @@ def _session_lines(state: RunState, event: SessionEnded) -> list[str]:
         until = state.phase.until.astimezone()
         wait = format_duration((until - state.updated_at).total_seconds())
         lines.append(f"waiting until {until:%Y-%m-%d %H:%M:%S} ({wait}), then trying again")
+    return lines
+
+
+def _applied_lines(state: RunState) -> list[str]:
+    entry = state.recent[-1]
+    lines = [entry_line(entry)]
+    if entry.evaluator is not None and entry.evaluator.dirty:
+        lines.append(f"the evaluator changed files, which is undone: {', '.join(entry.evaluator.dirty[:5])}")
+    if entry.decision is Decision.BASELINE and entry.evaluator is not None:
+        settings = state.plan.contract.evaluator
+        told = noise_note(entry.evaluator.samples, state.differences)
+        if told and (settings.repeats == 1 or "agree" in told):
+            lines.append(told)
     return lines
 
 

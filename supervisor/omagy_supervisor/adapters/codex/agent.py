@@ -81,6 +81,18 @@ class CodexAgent:
         if answer.status != 0:
             raise _sandbox_fails(answer)
 
+    def probe_commit(self, spec: SessionSpec) -> str:
+        """Commit inside the sandbox, which is where commits in a linked worktree fail. Raises BlockedError."""
+        if not self._uses_our_profile(spec):
+            return "what sessions may do is your own choice; their sandbox is not probed"
+        prepare_folders(spec)
+        profile = profile_options(spec, self._network)
+        commit = ("git", "commit", "--quiet", "--allow-empty", "-m", "omagy: sandbox probe")
+        answer = self._ask(spec, "sandbox", "-P", PROFILE, *profile, "--", *commit)
+        if answer.status != 0:
+            raise _sandbox_fails(answer)
+        return "a session can commit inside Codex's sandbox"
+
     def command(self, spec: SessionSpec) -> SessionCommand:
         """The command of one session; makes the folders that its permissions name. Raises StorageError."""
         prepare_folders(spec)

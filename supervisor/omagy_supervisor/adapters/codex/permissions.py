@@ -83,7 +83,8 @@ def _remove_if_empty(folder: Path) -> None:
 def profile_options(spec: SessionSpec, network: Network) -> tuple[str, ...]:
     """The ``-c`` options that define our permission profile and select it, whatever the user's own mode is."""
     access = {str(path): "read" for path in _protected(spec)}
-    access |= {str(path): "deny" for path in [codex_home(spec.environment) / "auth.json"] if path.exists()}
+    hidden = [codex_home(spec.environment) / "auth.json", *spec.hidden]
+    access |= {str(path): "deny" for path in hidden if path.exists()}
     access |= {str(path): "write" for path in writable_folders(spec)}
     table = (
         f'{{extends=":workspace",filesystem={_inline_table(access)},network={{enabled={_toml(network == "on")}}}}}'

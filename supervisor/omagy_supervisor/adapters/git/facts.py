@@ -89,6 +89,11 @@ def is_ignored(git: Git, facts: RepositoryFacts, path: str) -> str:
     return out.decode("utf-8", "replace").split("\t")[0].strip() if status == 0 else ""
 
 
+def is_tracked(git: Git, facts: RepositoryFacts, path: str) -> bool:
+    """True when HEAD holds ``path``, or something below it."""
+    return bool(git.run(facts.root, "ls-tree", "-r", "--name-only", "HEAD", "--", path).strip())
+
+
 def uncommitted(git: Git, facts: RepositoryFacts) -> list[str]:
     """Paths in the user's checkout that are not as in HEAD; read without taking a lock."""
     out = git.run(facts.root, "status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")

@@ -5,6 +5,7 @@ agent does to ``.git`` or to ``core.worktree`` can point a destructive command a
 """
 
 import contextlib
+import hashlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -13,12 +14,14 @@ from pathlib import Path
 from omagy_autoresearch.errors import RepositoryError
 from omagy_autoresearch.integrity import is_commit_id
 from omagy_autoresearch.ledger import DiffStat
-from omagy_autoresearch.names import kept_ref, ref_root
+from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
+from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git
-from omagy_supervisor.adapters.git.exclude import add_exclude_block
+from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
+from omagy_supervisor.adapters.git.trees import dependency_key, read_changes
 from omagy_supervisor.files import fsync_dir, write_atomic
 from omagy_supervisor.ports import LaneStatus
 
@@ -45,6 +48,7 @@ class GitLane:
             "GIT_WORK_TREE": str(self.worktree),
         }
         self._ref = f"refs/heads/{plan.branch_name}"
+        self._saved: set[str] = {plan.start_commit}
 
     # -- making it
 
@@ -82,6 +86,18 @@ class GitLane:
         for folder in (self.git_dir, self.worktree):
             if folder.exists():
                 shutil.rmtree(folder)
+
+    def remove(self) -> None:
+        """Take the lane away with its branch and refs. Only for one that never carried anybody's work."""
+        self._git.status(self._root, "worktree", "remove", "--force", str(self.worktree))
+        self._remove_half_made()
+        refs = self._git.line(self._root, "for-each-ref", "--format=%(refname)", ref_root(self._plan.run_id))
+        for ref in (*refs.split(), self._ref):
+            self._git.status(self._root, "update-ref", "-d", ref)
+        if not any(self.worktree.parent.glob("autoresearch-*")):
+            remove_exclude_block(self.common_dir)
+            with contextlib.suppress(OSError):
+                self.worktree.parent.rmdir()
 
     # -- running git in it
 
@@ -147,6 +163,21 @@ class GitLane:
         numbers = [(_number(added), _number(removed)) for added, removed, _ in rows]
         return DiffStat(len(rows), sum(added for added, _ in numbers), sum(removed for _, removed in numbers))
 
+    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
+        return read_changes(self._do("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", base, commit))
+
+    def tracked_files(self, commit: str) -> frozenset[str]:
+        rows = self._do("ls-tree", "-r", "-z", "--name-only", commit).split(b"\0")
+        return frozenset(os.fsdecode(row) for row in rows if row)
+
+    def dependency_key(self, commit: str) -> str:
+        return dependency_key(self._do("ls-tree", "-r", "-z", commit))
+
+    def attributes_key(self) -> str:
+        with contextlib.suppress(OSError):
+            return hashlib.sha256((self.common_dir / "info" / "attributes").read_bytes()).hexdigest()
+        return ""
+
     # -- saving what is in it
 
     def branch_tip(self) -> str | None:
@@ -158,6 +189,7 @@ class GitLane:
         rows = [row.split(" ", 1)[0] for row in out.splitlines()]
         self._make_durable(row for row in rows if not row.startswith("-"))
         self._update_ref(ref, commit)
+        self._saved.add(commit)
         return f"-{base}" in rows
 
     def _make_durable(self, objects: Iterable[str]) -> None:
@@ -220,6 +252,7 @@ class GitLane:
         if as_wanted and not hiding and not self._in_progress():
             return
         self._clear_in_progress()
+        self._quarantine(status.head, commit)
         if status.branch != branch:
             self._do("symbolic-ref", "HEAD", self._ref)
         if hiding:
@@ -237,6 +270,13 @@ class GitLane:
                 f"the worktree {self.worktree} cannot be brought to {commit[:12]}: {shown}",
                 "see `git status` there; a filter or file mode that never settles makes a tree look changed",
             )
+
+    def _quarantine(self, head: str, wanted: str) -> None:
+        """A commit that nobody handed in (it came after its session was over) is kept, and never measured."""
+        if head and head != wanted and head not in self._saved:
+            self._update_ref(quarantine_ref(self._plan.run_id, head), head)
+            self._saved.add(head)
+        self._saved.add(wanted)
 
     def _index_hides_changes(self) -> bool:
         """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""

@@ -1,0 +1,90 @@
+"""The check at the end of a run: baseline and kept commits measured once more, side by side.
+
+A score that was kept is the best of many tries, and the best of many tries is lucky. Fresh measurements in turn,
+under the same conditions, say how much of the gain holds.
+"""
+
+from itertools import pairwise
+from statistics import median
+
+from msgspec import Struct
+
+from omagy_autoresearch.decision import show
+from omagy_autoresearch.run import RunState
+
+_ROUNDS = 2
+_SHARE = 0.1  # of the run's time that the check may take without being asked for
+_FREE_S = 60.0
+
+
+class Held(Struct, frozen=True):
+    """What the check found: ``measured`` pairs each commit with its fresh score, baseline first."""
+
+    measured: tuple[tuple[str, float | None], ...]
+    keeps: int
+    holding: int
+
+
+def next_to_measure(state: RunState) -> str | None:
+    """The commit to measure next; None when the check is complete, or has nothing to compare."""
+    order = _order(state)
+    return order[len(state.remeasured)] if len(state.remeasured) < len(order) else None
+
+
+def _order(state: RunState) -> tuple[str, ...]:
+    rounds = max(_ROUNDS, state.plan.contract.evaluator.repeats)
+    return tuple(kept for _ in range(rounds) for kept in _commits(state))
+
+
+def _commits(state: RunState) -> tuple[str, ...]:
+    wanted = state.plan.contract.evaluator.final_check
+    commits = tuple(kept.commit for kept in state.kept)
+    if wanted == "off" or len(commits) < 2 or any(kept.score is None for kept in state.kept):
+        return ()
+    cost_s = len(commits) * _ROUNDS * state.evaluation_s
+    affordable = cost_s <= max(_FREE_S, _SHARE * state.elapsed_s)
+    return commits if wanted == "kept" and affordable else (commits[0], commits[-1])
+
+
+def reserve_s(state: RunState) -> float:
+    """Seconds of a time budget that are set aside for the check: at most a tenth of it."""
+    limit = state.budget.max_wall_time_s
+    if limit is None:
+        return 0.0
+    return min(len(_order(state)) * state.evaluation_s, _SHARE * limit)
+
+
+def held(state: RunState) -> Held | None:
+    """What the check found, once every commit was measured; None without a complete check."""
+    if not state.remeasured or next_to_measure(state) is not None:
+        return None
+    measured = tuple((commit, _score(state, commit)) for commit in _commits(state))
+    direction = state.plan.contract.evaluator.direction
+    steps = list(pairwise(measured))
+    holding = sum(
+        1 for (_, old), (_, new) in steps if None not in (old, new) and direction.better(new or 0, old or 0)
+    )
+    return Held(measured, len(steps), holding)
+
+
+def _score(state: RunState, commit: str) -> float | None:
+    scores = [score for one, score in state.remeasured if one == commit]
+    return None if None in scores else median(score for score in scores if score is not None)
+
+
+def held_line(state: RunState) -> str:
+    """One line for the handoff; empty when there was no check."""
+    found = held(state)
+    if found is None:
+        return ""
+    (_, first), (_, last) = found.measured[0], found.measured[-1]
+    claimed = f"claimed {show(state.kept[0].score)} → {show(state.kept[-1].score)}"
+    if first is None or last is None:
+        return f"measured again side by side: one of the commits failed ({claimed})"
+    gain = f" ({(last - first) / abs(first):+.1%})" if first else ""
+    told = f"{show(first)} → {show(last)}{gain}, {claimed}"
+    better = state.plan.contract.evaluator.direction.better(last, first)
+    verdict = "" if better else "the gain does not hold: "
+    if found.keeps == 1:
+        return f"measured again side by side: {verdict}{told}"
+    return f"measured again side by side: {verdict}of {found.keeps} keeps, {found.holding} hold; {told}"

@@ -1,0 +1,59 @@
+"""What a run has used, and what it may use at most: tokens, money, time."""
+
+from omagy_autoresearch.assay import baseline_repeats
+from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.mission import Budget, Contract, Prices
+from omagy_autoresearch.sessions import Usage
+
+_MILLION = 1_000_000
+
+
+def total_tokens(usage: Usage) -> int:
+    """Tokens in and out; cached ones count, reasoning ones are part of those that go out."""
+    return usage.input_tokens + usage.output_tokens
+
+
+def cost(usage: Usage, prices: Prices | None) -> float | None:
+    """What ``usage`` costs, in the currency of ``prices``; None without prices."""
+    if prices is None:
+        return None
+    cached = min(usage.cached_input_tokens, usage.input_tokens)
+    price_cached = prices.input if prices.cached_input is None else prices.cached_input
+    fresh = usage.input_tokens - cached
+    return (fresh * prices.input + cached * price_cached + usage.output_tokens * prices.output) / _MILLION
+
+
+def most_it_can_cost(contract: Contract, budget: Budget) -> str:
+    """One line that bounds a run before it starts; says so where nothing bounds it."""
+    session_s, evaluation_s = contract.session.timeout_s, _evaluation_s(contract)
+    each = f"each at most {format_duration(session_s)} of session and {format_duration(evaluation_s)} of evaluation"
+    parts = [
+        f"{budget.max_iterations} iterations, {each}"
+        if budget.max_iterations
+        else f"iterations without limit, {each}"
+    ]
+    if budget.max_wall_time_s is not None:
+        parts.append(f"{format_duration(budget.max_wall_time_s)} in all")
+    if budget.max_tokens is not None:
+        parts.append(f"{budget.max_tokens:,} tokens and the session that passes them")
+    if budget.max_cost is not None:
+        parts.append(f"{budget.max_cost:.2f} in money and the session that passes it")
+    if budget.max_tokens is None and budget.max_cost is None:
+        parts.append("no limit on tokens (budget.max_tokens, budget.max_cost)")
+    return "at most: " + "; ".join(parts)
+
+
+def _evaluation_s(contract: Contract) -> float:
+    """The longest that deciding on one candidate can take."""
+    evaluator = contract.evaluator
+    runs = evaluator.repeats
+    if evaluator.repeats > 1:
+        runs += 2 * evaluator.retest * max(evaluator.repeats, 2)
+    checks = (contract.guard, evaluator.holdout)
+    builds = 2 if evaluator.build else 1
+    return runs * builds * evaluator.timeout_s + sum(check.timeout_s for check in checks if check is not None)
+
+
+def baseline_evaluation_s(contract: Contract) -> float:
+    """The longest that measuring the baseline can take."""
+    return baseline_repeats(contract.evaluator) * contract.evaluator.timeout_s

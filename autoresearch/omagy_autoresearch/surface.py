@@ -1,0 +1,125 @@
+"""Which files a candidate may change: the evaluator it is measured by is not among them.
+
+Judged on what git recorded in the commits, never on the worktree, so nothing of a candidate has to run for it.
+"""
+
+import re
+import shlex
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+_SYMLINK = "120000"
+_SUBMODULE = "160000"
+
+
+class Change(Struct, frozen=True):
+    """One path that differs between two commits; modes are git's, ``000000`` where there is no file."""
+
+    path: str
+    old_mode: str
+    new_mode: str
+
+
+class Surface(Struct, frozen=True):
+    """``fixed`` paths are protected whatever else is said, ``named`` ones unless ``editable`` names them."""
+
+    fixed: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+    editable: tuple[str, ...] = ()
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """The single files that are protected: those of the mission, and those named that are not editable."""
+        return (*self.fixed, *(path for path in self.named if not self._editable(path)))
+
+    def protects(self, path: str) -> bool:
+        """True when ``path``, or one that some file system takes for the same, is protected."""
+        same = _folded(path)
+        if same in map(_folded, self.fixed) or any(matches(glob, path) for glob in self.protected):
+            return True
+        return same in map(_folded, self.named) and not self._editable(path)
+
+    def _editable(self, path: str) -> bool:
+        return any(matches(glob, path) for glob in self.editable)
+
+    def violation(self, changes: Iterable[Change]) -> str:
+        """Why a candidate with ``changes`` is refused; empty when it is not."""
+        for change in changes:
+            problem = self._problem(change)
+            if problem:
+                return f"{_shown(change.path)}: {problem}"
+        return ""
+
+    def _problem(self, change: Change) -> str:
+        if self.protects(change.path):
+            return f"{self._why(change.path)}, and the candidate {_verb(change)}"
+        if self.editable and not self._editable(change.path):
+            return "it lies outside what this mission lets a candidate change (editable)"
+        if self._stands_in_the_way(change.path):
+            return "it would stand where a protected file has its folder"
+        if change.path.rsplit("/", 1)[-1] == ".gitattributes" and not self._editable(change.path):
+            return "git attributes can change what other files contain when they are checked out"
+        return ""
+
+    def _why(self, path: str) -> str:
+        same = _folded(path)
+        explicit = same in map(_folded, self.fixed) or any(matches(glob, path) for glob in self.protected)
+        if explicit or same not in map(_folded, self.named):
+            return "it is protected"
+        return "it is protected because the evaluator or guard names it (editable lifts that)"
+
+    def _stands_in_the_way(self, path: str) -> bool:
+        """A file or link in place of a folder above a protected file (in any spelling) would replace all below."""
+        above = f"{_folded(path)}/"
+        return any(_folded(protected).startswith(above) for protected in self.closed)
+
+
+def _verb(change: Change) -> str:
+    if change.new_mode == _SYMLINK:
+        return "makes it a link"
+    if change.new_mode == _SUBMODULE:
+        return "makes it a submodule"
+    if set(change.new_mode) == {"0"}:
+        return "removes or renames it"
+    if set(change.old_mode) == {"0"}:
+        return "adds it"
+    return "changes its mode" if change.old_mode != change.new_mode else "changes it"
+
+
+def _folded(path: str) -> str:
+    """``path`` as file systems that ignore case or composition see it."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+
+
+def _shown(path: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in path)[:200]
+
+
+def matches(glob: str, path: str) -> bool:
+    """``*`` and ``?`` stay within a folder, ``**`` does not; a folder's name stands for all below it."""
+    return re.fullmatch(_pattern(glob.rstrip("/")) + r"(?:/.*)?", path, re.DOTALL) is not None
+
+
+def _pattern(glob: str) -> str:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", glob.removeprefix("./"))
+    special = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+    return "".join(special.get(part, re.escape(part)) for part in parts)
+
+
+def named_files(commands: Sequence[str], tracked: frozenset[str]) -> tuple[str, ...]:
+    """The tracked files that ``commands`` name: a word, or a part of one such as ``--config=path``."""
+    found = {word for command in commands for word in _words(command) if word in tracked}
+    return tuple(sorted(found))
+
+
+def _words(command: str) -> Iterable[str]:
+    try:
+        words = shlex.split(command, comments=False)
+    except ValueError:  # an open quote: sh will say so, we still look at what is there
+        words = command.split()
+    for word in words:
+        for part in (word, *re.split(r"[=:;|&()<>\s]+", word)):
+            yield part.removeprefix("./")

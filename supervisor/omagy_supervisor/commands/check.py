@@ -1,0 +1,283 @@
+"""``omagy autoresearch check <mission-dir>``: is this mission ready to be left alone for a night?
+
+Everything a run would do before its first session is done once, in a lane that is taken away again.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from omagy_autoresearch.assay import combine, scores
+from omagy_autoresearch.decision import show as show_score
+from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.errors import ExitStatus, OmagyError
+from omagy_autoresearch.evaluation import Evaluation
+from omagy_autoresearch.events import Record
+from omagy_autoresearch.names import evaluator_cookie
+from omagy_autoresearch.noise import noise_note, pairs, spread
+from omagy_autoresearch.plan import RunPlan
+from omagy_autoresearch.probes import Probe, ProbeKind
+from omagy_autoresearch.run import RunState
+from omagy_autoresearch.spending import most_it_can_cost
+from omagy_autoresearch.surface import Surface
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.evaluator import ShellEvaluator
+from omagy_supervisor.adapters.git.checkout import remove_fresh_checkout
+from omagy_supervisor.adapters.git.lane import GitLane
+from omagy_supervisor.adapters.processes import SystemProcesses
+from omagy_supervisor.arguments import Arguments
+from omagy_supervisor.bootstrap import make_agent, make_checkout, make_lane, make_stops, session_environment
+from omagy_supervisor.commands.launch import plan_run
+from omagy_supervisor.files import make_folder
+from omagy_supervisor.measuring import StoppedError, measure, prepare_checkout, protected_surface
+from omagy_supervisor.paths import RunFolder, StateRoot
+from omagy_supervisor.ports import Checkout, Evaluator, Reporter
+from omagy_supervisor.sessions import session_spec
+from omagy_supervisor.settings import Settings, environment_for_programs
+from omagy_supervisor.ui.messages import say, show, show_data
+
+_MOST_MEASUREMENTS = 8
+_LEAST_MEASUREMENTS = 3
+_ENOUGH_S = 60.0
+
+
+class _Notes:
+    """Implements ports.Reporter: progress goes to stderr."""
+
+    def event(self, state: RunState, record: Record) -> None:
+        """There is no run here."""
+
+    def note(self, text: str) -> None:
+        say(f"  {text}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Implements ports.Places."""
+
+    folder: RunFolder
+    lane: GitLane
+    checkout: Checkout
+    evaluator: Evaluator
+    reporter: Reporter
+    session_environment: Mapping[str, str]
+    evaluator_environment: Mapping[str, str]
+
+
+@dataclass
+class Findings:
+    """What the check found, in the order it was looked at. ``problems`` keep a run from being worth starting."""
+
+    facts: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+
+
+def check(arguments: Arguments, settings: Settings) -> int:
+    """Check a mission; exit status 0 when it is ready, 3 when something is missing. Raises OmagyError."""
+    assert arguments.mission is not None
+    plan, notes = plan_run(arguments, arguments.mission, settings)
+    tag = f"{plan.run_tag}-check"
+    plan = replace(
+        plan,
+        run_id=f"{plan.run_id}-check",
+        run_tag=tag,
+        branch_name=f"{plan.branch_name}-check",
+        worktree_path=f"{plan.worktree_path}-check",
+    )
+    findings = Findings(advice=list(notes))
+    findings.facts["contract"] = msgspec.to_builtins(plan.contract)
+    findings.facts["limits"] = most_it_can_cost(plan.contract, plan.contract.budget)
+    with _places(plan, settings) as places:
+        _look(places, plan, settings, findings)
+    _tell(findings, plan, as_json=arguments.has("--json"))
+    return int(ExitStatus.BLOCKED if findings.problems else ExitStatus.OK)
+
+
+@contextmanager
+def _places(plan: RunPlan, settings: Settings) -> Iterator[_Places]:
+    """A lane for the check alone; it is taken away again, whatever happens."""
+    root = StateRoot(Path(plan.repo_root))
+    root.prepare()
+    folder = RunFolder(root.state / f"check-{plan.run_id}")
+    make_folder(folder.root)
+    clock = SystemClock()
+    stops = make_stops(folder, clock)
+    lane = make_lane(settings, plan)
+    cookie = evaluator_cookie(plan.worktree_path)
+    try:
+        yield _Places(
+            folder=folder,
+            lane=lane,
+            checkout=make_checkout(settings, plan, lane),
+            evaluator=ShellEvaluator(clock, stops, SystemProcesses(stops, clock), cookie),
+            reporter=_Notes(),
+            session_environment=session_environment(settings, plan),
+            evaluator_environment=environment_for_programs(settings.environment),
+        )
+    except StoppedError:
+        say("stopped; nothing of the check is left")
+        raise KeyboardInterrupt from None
+    finally:
+        lane.remove()
+        remove_fresh_checkout(plan)
+        shutil.rmtree(folder.root, ignore_errors=True)
+
+
+def _look(places: _Places, plan: RunPlan, settings: Settings, findings: Findings) -> None:
+    baseline = places.lane.prepare()
+    surface = protected_surface(plan, places.lane.tracked_files(baseline))
+    findings.facts["protected"] = sorted({*surface.closed, *surface.protected})
+    if _step(findings, "set-up", lambda: prepare_checkout(places, plan, surface, baseline)):
+        _measure(places, plan, surface, baseline, findings)
+    _step(findings, "agent", lambda: _probe_agent(places, plan, settings, baseline, findings))
+
+
+def _step(findings: Findings, name: str, act: Callable[[], None]) -> bool:
+    try:
+        act()
+    except OmagyError as error:
+        findings.problems.append(f"{name}: {error.message}{f' ({error.hint})' if error.hint else ''}")
+        return False
+    return True
+
+
+def _probe_agent(places: _Places, plan: RunPlan, settings: Settings, baseline: str, findings: Findings) -> None:
+    agent = make_agent(plan.agent, plan, settings, SystemClock())
+    spec = session_spec(places, plan, 0, 1, baseline)
+    agent.preflight(spec)
+    findings.facts["agent"] = {"kind": str(plan.agent.kind), "sandbox": agent.probe_commit(spec)}
+
+
+def _measure(places: _Places, plan: RunPlan, surface: Surface, baseline: str, findings: Findings) -> None:
+    found = _evaluations(places, plan, surface, baseline)
+    whole = combine(plan.contract.evaluator, found)
+    findings.facts["baseline"] = {
+        "pass": whole.passed,
+        "score": whole.score,
+        "scores": scores(found),
+        "seconds_each": round(sum(one.duration_s for one in found) / len(found), 3),
+        "metrics": whole.metrics,
+        "error": whole.error,
+    }
+    if whole.fault is not None:
+        findings.problems.append(f"evaluator: {whole.error}{_tail(whole)}")
+        return
+    _judge_baseline(plan, found, whole, findings)
+    for kind, wanted in (
+        (ProbeKind.GUARD, plan.contract.guard),
+        (ProbeKind.HOLDOUT, plan.contract.evaluator.holdout),
+    ):
+        if wanted is not None:
+            _check_command(places, plan, surface, baseline, kind, findings)
+
+
+def _evaluations(places: _Places, plan: RunPlan, surface: Surface, baseline: str) -> list[Evaluation]:
+    """The same commit measured until it is enough to see the noise, or it has taken long enough."""
+    found: list[Evaluation] = []
+    while len(found) < _MOST_MEASUREMENTS:
+        one = measure(
+            places,
+            plan,
+            surface,
+            iteration=0,
+            commit=baseline,
+            base=baseline,
+            probe=Probe(),
+            number=len(found),
+        )
+        say(f"  measurement {len(found) + 1}: {_shown(one)}")
+        found.append(one)
+        used = sum(each.duration_s for each in found)
+        if one.fault is not None or (len(found) >= _LEAST_MEASUREMENTS and used > _ENOUGH_S):
+            break
+    return found
+
+
+def _shown(one: Evaluation) -> str:
+    if one.fault is not None:
+        return one.error
+    return f"pass={str(one.passed).lower()}, score {show_score(one.score)}, {format_duration(one.duration_s)}"
+
+
+def _tail(one: Evaluation) -> str:
+    text = one.stderr_tail or one.stdout_tail
+    return f"; the end of its output:\n{text[-600:]}" if text else ""
+
+
+def _judge_baseline(plan: RunPlan, found: list[Evaluation], whole: Evaluation, findings: Findings) -> None:
+    settings = plan.contract.evaluator
+    if settings.keep_policy == "score_improvement" and whole.passed and whole.score is None:
+        findings.problems.append("evaluator: it gives no score, so nothing can improve on it (or use pass_only)")
+    note = noise_note(scores(found), pairs(scores(found)))
+    sigma = spread(pairs(scores(found)))
+    findings.facts["noise"] = {"spread": sigma, "says": note}
+    unprotected = settings.repeats == 1 and settings.min_improvement is None
+    if sigma and unprotected and settings.keep_policy == "score_improvement":
+        findings.advice.append(note)
+    if any(one.dirty for one in found):
+        names = sorted({name for one in found for name in one.dirty})
+        findings.advice.append(f"the evaluator changes files, which is undone each time: {', '.join(names[:5])}")
+
+
+def _check_command(
+    places: _Places, plan: RunPlan, surface: Surface, baseline: str, kind: ProbeKind, findings: Findings
+) -> None:
+    result = measure(places, plan, surface, iteration=0, commit=baseline, base=baseline, probe=Probe(kind), number=0)
+    findings.facts[kind.value] = {"pass": result.passed, "error": result.error, "seconds": result.duration_s}
+    if not result.passed:
+        name = "guard" if kind is ProbeKind.GUARD else "held-out check"
+        findings.problems.append(f"{name}: on the current commit {result.error}; every candidate would fail it too")
+
+
+def _tell(findings: Findings, plan: RunPlan, *, as_json: bool) -> None:
+    ready = not findings.problems
+    if as_json:
+        answer = {"ready": ready, "problems": findings.problems, "advice": findings.advice, **findings.facts}
+        show_data(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        return
+    for line in (*_contract_lines(findings, plan), ""):
+        show(line)
+    for advice in findings.advice:
+        show(f"note: {advice}")
+    for problem in findings.problems:
+        show(f"missing: {problem}")
+    show(f"ready: omagy autoresearch {plan.mission_dir}" if ready else "not ready")
+
+
+def _policy(plan: RunPlan) -> str:
+    evaluator = plan.contract.evaluator
+    times = "once" if evaluator.repeats == 1 else f"{evaluator.repeats} times"
+    place = f"measured {times} in the {evaluator.isolation} checkout"
+    return f"policy     {evaluator.keep_policy}, {evaluator.direction}, {place}"
+
+
+def _contract_lines(findings: Findings, plan: RunPlan) -> list[str]:
+    evaluator, facts = plan.contract.evaluator, findings.facts
+    lines = [
+        f"mission    {plan.mission_dir}",
+        f"evaluator  {evaluator.command}",
+        _policy(plan),
+        f"protected  {', '.join(facts.get('protected', []))}",
+    ]
+    if plan.contract.editable:
+        lines.append(f"editable   {', '.join(plan.contract.editable)}")
+    if plan.contract.guard is not None:
+        lines.append(f"guard      {plan.contract.guard.command}")
+    baseline = facts.get("baseline")
+    if baseline is not None:
+        values = ", ".join(show_score(score) for score in baseline["scores"])
+        lines.append(
+            f"baseline   pass={str(baseline['pass']).lower()}, scores {values}, {baseline['seconds_each']} s each"
+        )
+    if "noise" in facts:
+        lines.append(f"noise      {facts['noise']['says']}")
+    if "agent" in facts:
+        lines.append(f"agent      {facts['agent']['kind']}: {facts['agent']['sandbox']}")
+    return [*lines, f"a run      {facts['limits']}"]
