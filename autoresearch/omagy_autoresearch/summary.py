@@ -128,7 +128,10 @@ def _remedy(state: RunState) -> str:
     if last is not None and last.decision in (Decision.ABORT, Decision.INTERRUPTED):
         return f"look at the lane with `git -C {shlex.quote(plan.worktree_path)} status`, and leave it clean"
     if last is not None and last.evaluator is not None and last.evaluator.fault is not None:
-        return f"make `{plan.contract.evaluator.command}` work in {plan.worktree_path}"
+        return (
+            f"what `{plan.contract.evaluator.command}` needs from outside the repository (a tool, a service, a file)."
+            f" A fault in the repository itself takes a commit and a new run: omagy autoresearch {plan.mission_dir}"
+        )
     return state.stop_reason or ""
 
 
