@@ -68,7 +68,7 @@ def _standing(state: RunState, base: str) -> str:
         "# Where the run stands",
         "",
         f"- keep policy: {settings.keep_policy}, {settings.direction}: {goal}",
-        f"- evaluator command: `{settings.command}` (time limit {format_duration(settings.timeout_s)})",
+        f"- evaluator command: `{_line(settings.command)}` (time limit {format_duration(settings.timeout_s)})",
         f"- baseline commit: {state.baseline_commit}",
         f"- last kept commit: {base}",
         f"- last kept score: {show(standing.score) if standing else 'not known'}",
