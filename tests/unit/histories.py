@@ -112,14 +112,13 @@ class History:
             self.state = advance(self.state, record)
         return self
 
-    @property
     def step(self) -> Step:
         return next_step(self.state)
 
     @property
     def end(self) -> EndRun:
         """The end that comes next; fails when the run would go on."""
-        step = self.step
+        step = self.step()
         assert isinstance(step, EndRun), f"the run goes on: {step}"
         return step
 
@@ -131,7 +130,7 @@ class History:
         return self.decided()
 
     def begun(self) -> "History":
-        step = self.step
+        step = self.step()
         assert isinstance(step, BeginSession), f"no session comes next: {step}"
         return self.tell(SessionBegun(step.iteration, step.attempt))
 
@@ -153,7 +152,7 @@ class History:
 
     def decided(self) -> "History":
         """The pending decision is made, recorded and applied."""
-        step = self.step
+        step = self.step()
         assert isinstance(step, Decide), f"nothing is decided next: {step}"
         entry = replace(step.entry, created_at=self.records[-1].at.isoformat())
         return self.tell(Decided(entry), Applied())
@@ -213,7 +212,7 @@ class History:
 
 def play(history: History, choose: Callable[[Step], Event | None]) -> Event:
     """The event with which the loop answers the next step; ``choose`` decides what is not determined."""
-    step = history.step
+    step = history.step()
     chosen = choose(step)
     if chosen is not None:
         return chosen
