@@ -8,6 +8,7 @@ usage:
   omagy autoresearch --resume <run-id>               go on with a run
   omagy autoresearch list | status | watch | attach | stop
   omagy autoresearch --help                          all options
+  omagy question list | show <id> | answer <id> <your answer>
   omagy --version
 """
 
