@@ -68,6 +68,8 @@ def advance(state: RunState, record: Record) -> RunState:
     state = replace(state, updated_at=record.at, elapsed_s=max(state.elapsed_s, record.elapsed_s))
     event = record.event
     match event:
+        case StopRequested() | RunEnded() if state.ended:
+            raise _misplaced(state, record)
         case StopRequested():
             return replace(state, stop=event.mode, stop_by=event.by)
         case RunEnded():

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 
 SIZE_LIMIT = 64 * 1024
@@ -64,7 +65,7 @@ def _candidate(data: dict[str, Any]) -> Candidate:
         status=status,
         candidate_commit=commit or None,
         base_commit=_text(data, "base_commit", required=True),
-        description=_one_line(_text(data, "description", required=True)),
+        description=one_line(_text(data, "description", required=True)),
         notes=_notes(data.get("notes", [])),
         created_at=_time(data),
         extra=_bounded({key: value for key, value in data.items() if key not in known}),
@@ -107,10 +108,6 @@ def _time(data: dict[str, Any]) -> str:
 def _bounded(extra: dict[str, Any]) -> dict[str, Any]:
     """``extra`` as long as it is small: a record must not grow because an agent was talkative."""
     return extra if len(json.dumps(extra)) <= _TEXT_LIMIT else {"dropped": "extra fields over 2,000 characters"}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _shown(value: object) -> str:

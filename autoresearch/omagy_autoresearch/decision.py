@@ -5,6 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from omagy_autoresearch.evaluation import Evaluation
+from omagy_autoresearch.lines import one_line
 
 _TOLD_LIMIT = 160
 
@@ -83,7 +84,7 @@ def _told(evaluation: Evaluation) -> str:
     """What the evaluator itself says about a failure, when its answer has a text for people."""
     texts = (evaluation.extra.get(key) for key in ("reason", "message", "error"))
     told = next((text for text in texts if isinstance(text, str) and text.strip()), "")
-    return f": {' '.join(told.split())[:_TOLD_LIMIT]}" if told else ""
+    return f": {one_line(told, _TOLD_LIMIT)}" if told else ""
 
 
 def _percent(old: float, new: float) -> str:

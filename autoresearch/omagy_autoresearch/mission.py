@@ -5,7 +5,7 @@ mean. A key that nobody knows inside a block of ours is an error: a typo that si
 """
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, field
@@ -157,7 +157,10 @@ def _limit(value: Any) -> int | None:
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) == float("inf"):
         raise ValueError("must be a finite number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("must be a finite number") from None
 
 
 def _duration(value: Any) -> float:
@@ -171,6 +174,8 @@ def _text(value: Any) -> str:
         raise ValueError("must be a text that is not empty")
     if "\0" in value:
         raise ValueError("must not hold a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise ValueError("must not hold half a character (a lone surrogate)")
     return value.strip()
 
 
@@ -183,8 +188,9 @@ def _inside(value: Any) -> str:
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
     def choose(value: Any) -> str:
-        if value not in choices:
-            raise ValueError(f"must be {' or '.join(choices)}{_nearest(str(value), choices)}")
+        if not isinstance(value, str) or value not in choices:
+            near = _nearest(value, choices) if isinstance(value, str) else ""
+            raise ValueError(f"must be {' or '.join(choices)}{near}")
         return str(value)
 
     return choose
@@ -389,8 +395,7 @@ class _Check:
         try:
             return parser(value)
         except ValueError as error:
-            shown = f" (it is {value!r})" if isinstance(value, str | int | float | None) else ""
-            raise self.error(path, f"{error}{shown}") from None
+            raise self.error(path, f"{error} (it is {_shown(value)})") from None
 
     def guard(self, values: Mapping[str, Any] | None) -> Guard | None:
         if values is None:
@@ -413,6 +418,16 @@ class _Check:
         for key in keys:
             if key not in values:
                 raise self.error(("evaluator",), f"{key} is missing", f"add `{key}:` below evaluator")
+
+
+def _shown(value: Any) -> str:
+    """``value`` as a message shows it. Blocks and lists are only named: anchors can make them endless."""
+    if isinstance(value, Mapping):
+        return "a block"
+    if isinstance(value, list | tuple | Set):
+        return "a list"
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _nearest(word: str, known: Any) -> str:

@@ -77,7 +77,7 @@ def _standing(state: RunState, base: str) -> str:
         "# Where the run stands",
         "",
         f"- keep policy: {settings.keep_policy}, {settings.direction}: {goal}",
-        f"- evaluator command: `{settings.command}` (time limit {format_duration(settings.timeout_s)})",
+        f"- evaluator command: `{_line(settings.command)}` (time limit {format_duration(settings.timeout_s)})",
         f"- baseline commit: {state.baseline_commit}",
         f"- last kept commit: {base}",
         f"- last kept score: {show(standing.score) if standing else 'not known'}",
@@ -131,13 +131,15 @@ def _history(state: RunState) -> str:
     if not entries:
         return ""
     rows = "\n".join(_row(entry) for entry in entries)
-    return _block(f"The last {len(entries)} iterations, oldest first", rows, _RECENT * 2 * _LINE_LIMIT)
+    return _block(f"The last {len(entries)} iterations, oldest first", rows, _RECENT * 4 * _LINE_LIMIT)
 
 
 def _row(entry: Entry) -> str:
     score = show(entry.evaluator.score) if entry.evaluator else "–"
     told = _line(entry.description) or "(no description)"
-    return f"{entry.iteration:>4} {entry.decision:<11} score {score}: {told} | {_line(entry.decision_reason)}"
+    row = f"{entry.iteration:>4} {entry.decision:<11} score {score}: {told} | {_line(entry.decision_reason)}"
+    notes = _line("; ".join(entry.notes))
+    return f"{row}\n     noted: {notes}" if notes else row
 
 
 def _last_output(state: RunState) -> str:

@@ -1,7 +1,8 @@
 """JSON as strangers write it, read strictly.
 
 Python's reader accepts ``NaN``, ``Infinity``, numbers that overflow to infinity and repeated keys; in a score
-or a commit id each of these is a way to be wrong silently, so each is refused with its reason.
+or a commit id each of these is a way to be wrong silently, so each is refused with its reason. So is half a
+character (``"\\ud800"``), which no record could be written with.
 """
 
 import json
@@ -39,6 +40,8 @@ def loads(raw: bytes | str) -> Any:
         raise JsonProblem("it is nested too deeply") from None
     if _depth_exceeds(value, _DEEPEST):
         raise JsonProblem("it is nested too deeply")
+    if "\\u" in text and _has_half_characters(value):
+        raise JsonProblem("it holds half a character (a lone surrogate)")
     return value
 
 
@@ -47,7 +50,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise JsonProblem(f"the key {twice!r} stands in it twice")
+        raise JsonProblem(f"the key {_cut(twice)!r} stands in it twice")
     return result
 
 
@@ -58,7 +61,7 @@ def _no_constant(name: str) -> Any:
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise JsonProblem(f"{text} is too large for a number")
+        raise JsonProblem(f"{_cut(text)} is too large for a number")
     return number
 
 
@@ -71,6 +74,19 @@ def _depth_exceeds(value: Any, left: int) -> bool:
         return True
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(_depth_exceeds(child, left - 1) for child in children)
+
+
+def _has_half_characters(value: Any) -> bool:
+    """True for text that JSON can spell with escapes, and no file of ours can hold."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def _kind(value: object) -> str:

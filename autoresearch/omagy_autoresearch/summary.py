@@ -119,7 +119,7 @@ def _next(state: RunState, outcome: Outcome, command: str, asked: str) -> tuple[
         case Outcome.BLOCKED:
             return (f"you: remove the blocker: {_remedy(state)}", f"you: go on with `{resume}`")
         case Outcome.USERINTERLUDE:
-            return (f"you: go on whenever you want with `{resume}`",)
+            return (f"you: go on with `{resume}`",)
         case Outcome.ASK_USER_QUESTION:
             question = state.last_entry.question_id if state.last_entry else None
             answer = f"{command} question answer {question} '<your answer>'"
@@ -133,10 +133,14 @@ def _remedy(state: RunState) -> str:
         return "log in with `codex login`"
     if state.blocker:
         return state.blocker
-    if last is not None and last.decision in (Decision.ABORT, Decision.INTERRUPTED):
+    if last is not None and last.leaves_lane_alone and not state.settled:
         return f"look at the lane with `git -C {shlex.quote(plan.worktree_path)} status`, and leave it clean"
-    if last is not None and last.evaluator is not None and last.evaluator.fault is not None:
-        return f"make `{plan.contract.evaluator.command}` work in {plan.worktree_path}"
+    fault = last.evaluator.error if last is not None and last.evaluator is not None else ""
+    if fault and fault in (state.stop_reason or ""):
+        return (
+            f"what `{plan.contract.evaluator.command}` needs from outside the repository (a tool, a service, a file)."
+            f" A fault in the repository itself takes a commit and a new run: omagy autoresearch {plan.mission_dir}"
+        )
     return state.stop_reason or ""
 
 

@@ -101,7 +101,9 @@ def make_records(folder: RunFolder, run: LoadedRun) -> FileRecords:
     return FileRecords(folder, Path(run.state.plan.worktree_path), ledger, run.entries)
 
 
-def make_world(settings: Settings, root: StateRoot, run: LoadedRun, stops: Stops, reporter: Reporter) -> World:
+def make_world(
+    settings: Settings, root: StateRoot, run: LoadedRun, agent: AgentChoice, stops: Stops, reporter: Reporter
+) -> World:
     """The world of ``run``, whose journal is opened for writing. Raises OmagyError."""
     state, plan, clock = run.state, run.state.plan, SystemClock()
     folder = root.run(plan.run_id)
@@ -118,7 +120,7 @@ def make_world(settings: Settings, root: StateRoot, run: LoadedRun, stops: Stops
         terminal=make_terminal(settings, plan.run_id),
         processes=processes,
         evaluator=ShellEvaluator(clock, stops, processes, evaluator_cookie(plan.worktree_path)),
-        agent=make_agent(plan.agent, plan, settings, clock),
+        agent=make_agent(agent, plan, settings, clock),
         questions=QuestionFiles(root.state),
         lessons=LessonsFile(root.lessons(plan.mission_slug)),
         reporter=reporter,

@@ -11,7 +11,7 @@ from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
 from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
 from omagy_supervisor.ui.messages import say, say_error, show
 
-_COMMANDS = ("autoresearch",)
+_COMMANDS = ("autoresearch", "question")
 _VERBS = ("check", "list", "status", "watch", "attach", "stop", "rebuild")
 
 
@@ -51,6 +51,10 @@ def _dispatch(argv: list[str], settings: Settings) -> int:
             return 0 if argv else int(ExitStatus.USAGE)
         case ["autoresearch", *rest]:
             return _autoresearch(rest, settings)
+        case ["question", *rest]:
+            from omagy_supervisor.commands.question import question
+
+            return question(rest, settings)
         case ["supervise", pipe]:
             from omagy_supervisor.commands.start import supervise_from_pipe
 

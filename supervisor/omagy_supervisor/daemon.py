@@ -12,11 +12,14 @@ from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError, S
 from omagy_autoresearch.events import Record, RunCreated, RunEnded, RunResumed
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.names import evaluator_cookie, session_cookie, sessions_cookie
+from omagy_autoresearch.plan import AgentChoice
 from omagy_autoresearch.run import InSession, Preparing, RunState
 from omagy_autoresearch.summary import handoff
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
 from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, this_machine, write_pointer
+from omagy_supervisor.adapters.processes import SystemProcesses
+from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.bootstrap import make_records, make_stops, make_world
 from omagy_supervisor.files import fsync_dir, make_folder
 from omagy_supervisor.loop import drive, record
@@ -49,17 +52,25 @@ def supervise(
     root = StateRoot(Path(request.repo_root))
     folder = root.run(request.run_id)
     with _locked(root):
+        if isinstance(request, Fresh):
+            _end_session_of_interrupted_run(root)
         run = _create(folder, request) if isinstance(request, Fresh) else _load(root, request)
         os.chdir(folder.root)
         reporter = make_reporter(folder)
         stops = make_stops(folder, SystemClock())
-        world = make_world(settings, root, run, stops, reporter)
+        world = make_world(settings, root, run, _agent(run, request), stops, reporter)
         state = _take_on(world, run, request)
         write_pointer(root.pointer, _pointer(request.run_id, settings, active=True))
         started()
         state = _drive(world, state)
         write_pointer(root.pointer, _pointer(request.run_id, settings, active=False))
     return state
+
+
+def _agent(run: LoadedRun, request: Request) -> AgentChoice:
+    """The agent of this life: the one that the resume names, else the run's."""
+    named = request.overrides.agent if isinstance(request, Resume) else None
+    return named or run.state.plan.agent
 
 
 def _drive(world: World, state: RunState) -> RunState:
@@ -123,6 +134,29 @@ def _pointer(run_id: str, settings: Settings, *, active: bool) -> Pointer:
 
 
 # -- a new run
+
+
+def _end_session_of_interrupted_run(root: StateRoot) -> None:
+    """A session that outlived its supervisor works, and costs, for nobody once another run is started.
+
+    What it leaves in its lane is collected when that run is resumed.
+    """
+    pointer = read_pointer(root.pointer)
+    if pointer is None or not pointer.active:
+        return
+    worktree = _worktree_of(root.run(pointer.run_id))
+    if worktree is not None:
+        clock = SystemClock()
+        sweeper = SystemProcesses(SignalStops(root.state, clock), clock)
+        sweeper.sweep(sessions_cookie(worktree))
+        sweeper.sweep(evaluator_cookie(worktree))
+
+
+def _worktree_of(folder: RunFolder) -> str | None:
+    try:
+        return replay(*read_journal(folder.journal)).state.plan.worktree_path
+    except StorageError:
+        return None
 
 
 def _create(folder: RunFolder, request: Fresh) -> LoadedRun:

@@ -1,5 +1,7 @@
 """The loop: one step, one fact, one state after another, until the run has ended."""
 
+from pathlib import Path
+
 from omagy_autoresearch.advance import advance
 from omagy_autoresearch.errors import OmagyError
 from omagy_autoresearch.events import (
@@ -21,6 +23,7 @@ from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.steps import next_step
 from omagy_autoresearch.summary import handoff
+from omagy_supervisor.files import cannot_write
 from omagy_supervisor.perform import perform
 from omagy_supervisor.world import World
 
@@ -32,6 +35,8 @@ def drive(world: World, state: RunState) -> RunState:
             event = perform(world, state, next_step(state))
         except OmagyError as error:
             event = _fault(error)
+        except OSError as error:  # the file system failed where no adapter expected it to
+            event = _fault(cannot_write(Path(error.filename or world.folder.root), error))
         state = record(world, state, event)
     return state
 

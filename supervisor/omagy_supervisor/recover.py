@@ -12,7 +12,7 @@ from omagy_autoresearch.events import Applied, Record
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
-from omagy_autoresearch.names import leftovers_ref, strayed_ref
+from omagy_autoresearch.names import leftovers_ref, own_commits_ref
 from omagy_autoresearch.run import InSession, RunState
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Lane, LaneStatus, Questions
@@ -135,7 +135,7 @@ def _refuse_dirty(state: RunState, status: LaneStatus) -> None:
     shown = ", ".join(status.dirty[:_SHOWN]) + (", …" if len(status.dirty) > _SHOWN else "")
     raise ContractError(
         f"the worktree {plan.worktree_path} has uncommitted changes: {shown}",
-        "commit, stash or remove them, or let omagy save them under the run's refs and go on: "
+        "stash or remove them, or let omagy save them under the run's refs and go on: "
         f"omagy autoresearch --resume {plan.run_id} --save-leftovers",
     )
 
@@ -158,7 +158,7 @@ def settle_lane(state: RunState, lane: Lane, folder: RunFolder, *, save_leftover
         ref = lane.save_leftovers(leftovers_ref(plan.run_id, label), folder.root / f"leftovers-{label}")
         saved.append(f"uncommitted changes in the lane are saved as {ref}")
     if status.head not in ("", state.tip, state.latest_candidate):
-        ref = strayed_ref(plan.run_id, state.iteration, state.lives)
+        ref = own_commits_ref(plan.run_id, state.lives)
         lane.pin(ref, status.head, state.tip)
         saved.append(f"the commits at the lane's HEAD are saved as {ref}")
     return saved

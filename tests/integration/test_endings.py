@@ -7,10 +7,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
-from fakes.workspace import Acts, Workspace, candidate, noop, wait_until
+from fakes.workspace import Acts, Workspace, candidate, lives, noop, wait_until
 
 SOFTENERS = ("If you want", "if you want", "Would you like", "would you like", "feel free", "Let me know")
 PARTS = ["Outcome", "Evidence", "Artifacts / state", "Handoff"]
@@ -180,7 +179,7 @@ def test_the_same_evaluator_error_again_and_again_blocks_a_run(ws: Workspace) ->
     ws.plan(i1=candidate(6), i2=candidate(2), default=candidate(7))
     handoff = expect_end(ws, ws.launch(), "blocked", "the evaluator failed 3 times in a row in the same way: ")
     assert ws.decisions() == ["baseline", "discard", "keep", "discard", "discard", "discard"]
-    assert "remove the blocker: make `" in handoff
+    assert "remove the blocker: what `" in handoff
     assert f"omagy autoresearch --resume {ws.run_id()}" in handoff
     assert "licence server" in ws.ledger()["entries"][-1]["evaluator"]["stderr_tail"]
 
@@ -200,7 +199,7 @@ def test_a_broken_baseline_blocks_a_run_before_a_session_is_paid_for(ws: Workspa
     handoff = expect_end(ws, ws.launch(), "blocked", "the baseline cannot be measured: the evaluator exited with")
     assert not launches(ws).exists()
     assert ws.ledger()["entries"][0]["evaluator"]["fault"] == "exit_status"
-    assert "missions/m/eval.py` work in" in handoff
+    assert "missions/m/eval.py` needs from outside the repository" in handoff
     needed.write_text('{"pass": true, "score": 1}')
     again = ws.resume(ws.run_id())
     expect_end(ws, again, "finished", "iteration budget used: 1")
@@ -356,7 +355,7 @@ def test_a_run_that_is_stopped_in_an_evaluation_measures_again(ws: Workspace) ->
     wait_until(lambda: mark.exists() and bool(mark.read_text()), "the evaluation")
     process.send_signal(signal.SIGTERM)
     expect_end(ws, ended(process), "userinterlude", "stopped by SIGTERM")
-    assert not psutil.pid_exists(int(mark.read_text()))
+    assert not lives(int(mark.read_text()))
     assert ws.decisions() == ["baseline"]
     expect_end(ws, ws.resume(ws.run_id()), "finished")
     assert ws.decisions() == ["baseline", "keep"]

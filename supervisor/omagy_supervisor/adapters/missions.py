@@ -1,13 +1,14 @@
 """Reads a mission's files (contract section 2)."""
 
 import io
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.error import MarkedYAMLError
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.mission import Lines, Mission, parse_contract
@@ -40,7 +41,7 @@ def read_mission(folder: Path, shown: str) -> Mission:
 def _read(path: Path, shown: str, hint: str) -> str:
     """The text of a file: a byte order mark and CRLF are tolerated."""
     try:
-        data = read_regular(path.resolve(), _LIMIT)
+        data = read_regular(Path(os.path.realpath(path)), _LIMIT)
     except ValueError as error:
         raise ContractError(f"{shown}: {error}") from None
     if data is None:
@@ -79,7 +80,7 @@ def _load(text: str, shown: str) -> Mapping[str, Any]:
         line = mark.line + 2 if mark else 1
         problem = " ".join(str(error.problem or error.context).split())
         raise ContractError(f"{shown}:{line}: the frontmatter is not valid YAML: {problem}") from None
-    except (YAMLError, RecursionError, ValueError) as error:
+    except Exception as error:  # odd tags lead the parser to exceptions of every kind
         reason = " ".join(str(error).split())[:200]
         raise ContractError(f"{shown}:1: the frontmatter is not valid YAML: {reason}") from None
     if not isinstance(data, CommentedMap):
@@ -92,6 +93,8 @@ def _line_of(data: Any, path: tuple[str, ...]) -> int | None:
     line: int | None = None
     for key in path:
         if not isinstance(data, CommentedMap) or key not in data:
+            return line
+        if key not in (data.lc.data or ()):  # merged in from elsewhere: the block's own line is the nearest
             return line
         line = data.lc.key(key)[0] + 2
         data = data[key]

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.prompt import Answer
+from omagy_supervisor.files import write_atomic
 
 _LIMIT = 1 << 20
 
@@ -31,10 +33,33 @@ class QuestionFiles:
             if record.get("status") == "answered"
         )
 
+    def records(self) -> list[dict[str, Any]]:
+        """All questions, oldest first by their ids."""
+        return [record for record in self._all() if record.get("id")]
+
+    def answer(self, question_id: str, text: str, at: str) -> dict[str, Any]:
+        """Record ``text`` as the answer to an open question, and return its record. Raises ContractError."""
+        path, record = self._find(question_id)
+        if record.get("status") != "open":
+            raise ContractError(f"question {question_id} is not open: it is {record.get('status')}")
+        answered = {"question": record.get("question", ""), "answer": text}
+        record = {**record, "status": "answered", "answers": [answered], "answered_at": at}
+        write_atomic(path, json.dumps(record, indent=2, ensure_ascii=False).encode() + b"\n")
+        return record
+
+    def _find(self, question_id: str) -> tuple[Path, dict[str, Any]]:
+        for path, record in self._files():
+            if record.get("id") == question_id:
+                return path, record
+        raise ContractError(f"there is no question {question_id}", "see what there is: omagy question list")
+
     def _of(self, run_id: str) -> Iterator[dict[str, Any]]:
         return (record for record in self._all() if record.get("run_id") == run_id and record.get("id"))
 
     def _all(self) -> Iterator[dict[str, Any]]:
+        return (record for _, record in self._files())
+
+    def _files(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         paths = [*self._folder.glob("questions/*.json"), *self._folder.glob("*/questions/*.json")]
         for path in sorted(paths):
             try:
@@ -42,7 +67,7 @@ class QuestionFiles:
             except (OSError, ValueError):
                 continue
             if isinstance(record, dict):
-                yield record
+                yield path, record
 
 
 def _answer(record: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ usage:
   omagy autoresearch --resume <run-id>               go on with a run
   omagy autoresearch list | status | watch | attach | stop
   omagy autoresearch --help                          all options
+  omagy question list | show <id> | answer <id> <your answer>
   omagy --version
 """
 
@@ -34,7 +35,8 @@ agent:
   --agent codex|rehearsal|command:<cmd>
                                 rehearsal is offline, for missions that bring proposals (missions/quickstart)
   --codex-sandbox workspace|off|user
-                                workspace (default): the lane and the candidate file are writable, nothing else
+                                workspace (default): a session can write its lane, its candidate file and
+                                temporary folders, and has no network
                                 off: no sandbox at all · user: as your own Codex configuration says
   --no-wait                     end the run at a usage limit instead of waiting for its reset
   --allow-broken-baseline       start although the evaluator fails on the starting point
@@ -52,7 +54,7 @@ look and steer (run-id: the active run, else the newest):
   omagy autoresearch watch [run-id]              live progress
   omagy autoresearch attach [run-id]             the run's tmux session (leave it with C-b d)
   omagy autoresearch stop [run-id] [--after-iteration]
-  omagy autoresearch rebuild <run-id>            write manifest and ledger anew from the journal
+  omagy autoresearch rebuild <run-id>            write all records anew from the journal
 
 exit status: 0 finished · 1 failed · 2 usage or contract error · 3 blocked · 4 askuserQuestion · 130 userinterlude
 """

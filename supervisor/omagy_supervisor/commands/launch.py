@@ -70,10 +70,10 @@ def plan_run(arguments: Arguments, mission_dir: str, settings: Settings) -> tupl
     mission = read_mission(folder, mission_dir)
     _refuse_place(git, facts, inside)
     contract = _with_flags(mission.contract, arguments)
+    lock_notes = _lock_notes(StateRoot(facts.root))
     agent, agent_notes = choose_agent(arguments, contract, settings)
-    root = StateRoot(facts.root)
     refuse_paths(git, facts, contract)
-    notes = [*mission.notices, *agent_notes, *_lock_notes(root), *_checkout_notes(git, facts, inside)]
+    notes = [*mission.notices, *agent_notes, *lock_notes, *_checkout_notes(git, facts, inside)]
     plan = _plan(git, facts, mission, contract, inside, agent)
     plan = replace(
         plan,
@@ -165,8 +165,12 @@ def _checkout_notes(git: Git, facts: RepositoryFacts, inside: str) -> list[str]:
     if len(others) < len(changed):
         notes.append(f"{inside} has uncommitted changes: the lane's first commit records the folder as it is now")
     if others:
-        noun = "path" if len(others) == 1 else "paths"
-        notes.append(f"{len(others)} uncommitted {noun} outside the mission are not part of the run")
+        what = (
+            "1 uncommitted path outside the mission is"
+            if len(others) == 1
+            else (f"{len(others)} uncommitted paths outside the mission are")
+        )
+        notes.append(f"{what} not part of the run")
     missing = submodules(git, facts)
     if missing:
         notes.append(f"submodules are not checked out in the lane: {', '.join(missing[:5])}")

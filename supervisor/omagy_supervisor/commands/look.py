@@ -14,8 +14,9 @@ from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.commands.follow import follow
 from omagy_supervisor.commands.state import active_run, all_manifests, chosen_run, state_root
 from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import show, show_data
+from omagy_supervisor.ui.messages import say, show, show_data
 from omagy_supervisor.ui.style import styled
 
 
@@ -26,8 +27,13 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
     if as_json:
         _show_json({"active": active, "runs": [_facts(root, m, active) for m in manifests]})
         return 0
-    if not manifests:
+    unread = sorted(set(known_runs(root)) - {manifest.run_id for manifest in manifests})
+    for run_id in unread:
+        say(f"run {run_id} has no manifest that can be read: omagy autoresearch rebuild {run_id}")
+    if not manifests and not unread:
         show("No runs in this repository yet. Start one: omagy autoresearch <mission-dir>")
+        return 0
+    if not manifests:
         return 0
     rows = [("RUN", "STATE", "ITERATIONS", "KEPT", "SCORE", "UPDATED"), *(_row(m, active) for m in manifests)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 
 import psutil
 
@@ -27,6 +28,8 @@ def attach(settings: Settings, run_id: str | None) -> int:
     """Show the run's tmux session in this terminal, inside or outside tmux; does not return. Raises OmagyError."""
     root = state_root(settings)
     run = chosen_run(root, run_id).run_id
+    if not sys.stdin.isatty():
+        raise ContractError("attach needs a terminal", f"omagy autoresearch watch {run}")
     tmux = Tmux(settings.tmux_socket, require_tmux(settings.tmux, tmux_version(settings.tmux)))
     if not tmux.has_session(run):
         active = active_run(root) == run

@@ -8,7 +8,7 @@ import sys
 from omagy_autoresearch.errors import OmagyError
 from omagy_supervisor.ui.style import styled
 
-_COMMAND = re.compile(r"\bomagy (?=autoresearch\b|question\b|--)")
+_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|--)")
 
 
 def as_called(text: str) -> str:
