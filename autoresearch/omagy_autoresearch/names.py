@@ -63,6 +63,11 @@ def quarantine_ref(run: str, commit: str) -> str:
     return f"{ref_root(run)}/quarantine/{commit[:16]}"
 
 
+def own_commits_ref(run: str, life: int) -> str:
+    """Where the lane's HEAD pointed when the supervisor of ``life`` ended, if somebody committed there since."""
+    return f"{ref_root(run)}/strayed/resume-{life}"
+
+
 def leftovers_ref(run: str, label: str) -> str:
     """Where uncommitted work is saved as a commit before it is cleaned away."""
     return f"{ref_root(run)}/leftovers/{label}"
