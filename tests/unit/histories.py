@@ -19,6 +19,7 @@ from omagy_autoresearch.events import (
     LaneReady,
     PauseOver,
     Record,
+    Remeasured,
     RunCreated,
     RunEnded,
     RunResumed,
@@ -38,6 +39,7 @@ from omagy_autoresearch.steps import (
     Evaluate,
     Pause,
     PrepareLane,
+    Remeasure,
     RunSession,
     Step,
     next_step,
@@ -58,7 +60,7 @@ PLAN = RunPlan(
     created_at=START.isoformat(),
     mission_text="Make it faster.",
     sandbox_text="---\nevaluator:\n  command: ./measure\n---\nIt measures.",
-    contract=Contract(EvaluatorSettings("./measure")),
+    contract=Contract(EvaluatorSettings("./measure", baseline_repeats=1, final_check="off")),
     agent=AgentChoice(AgentKind.COMMAND, "agent"),
 )
 
@@ -72,7 +74,7 @@ def plan(
     **changes: Any,
 ) -> RunPlan:
     contract = Contract(
-        EvaluatorSettings(command, keep_policy=policy, direction=direction),
+        EvaluatorSettings(command, keep_policy=policy, direction=direction, baseline_repeats=1, final_check="off"),
         budget=budget or Budget(),
         session=SessionSettings(session_limit_s),
     )
@@ -230,6 +232,8 @@ def play(history: History, choose: Callable[[Step], Event | None]) -> Event:
         case EndRun():
             return RunEnded(step.outcome, step.reason)
         case Evaluate():
-            return Evaluated(scored(1.0))
+            return Evaluated(scored(1.0), step.probe)
+        case Remeasure():
+            return Remeasured(step.commit, scored(1.0))
         case RunSession():
             return SessionEnded(Diagnosis(Ending(EndingKind.COMPLETED)), Collected(step.base), 100.0)
