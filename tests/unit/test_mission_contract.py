@@ -17,8 +17,8 @@ from omagy_autoresearch.mission import (
     Contract,
     EvaluatorSettings,
     SessionSettings,
-    parse_contract,
 )
+from omagy_autoresearch.mission_contract import parse_contract
 
 MINIMAL = {"command": "./measure", "format": "json"}
 
@@ -165,14 +165,6 @@ def test_a_typo_of_a_block_is_an_error(typo: str) -> None:
     """A misspelt block would switch off everything in it, so it is refused with the nearest name."""
     error = _refused({"evaluator": MINIMAL, typo: {}})
     assert error.message.startswith(f"m/sandbox.md:10: {typo}: unknown key, did you mean ")
-
-
-@pytest.mark.parametrize("block", ["guard", "protected", "editable", "worktree"])
-def test_a_block_that_a_later_version_will_know_is_refused(block: str) -> None:
-    """A guard that this version would ignore must not look as if it guarded."""
-    error = _refused({"evaluator": MINIMAL, block: {}})
-    assert error.message == f"m/sandbox.md:10: {block}: this version of omagy does not know this block yet"
-    assert error.hint == "remove it"
 
 
 def test_other_top_level_keys_are_the_users_own() -> None:

@@ -11,7 +11,8 @@ from ruamel.yaml.comments import CommentedMap
 from ruamel.yaml.error import MarkedYAMLError
 
 from omagy_autoresearch.errors import ContractError
-from omagy_autoresearch.mission import Lines, Mission, parse_contract
+from omagy_autoresearch.mission import Mission
+from omagy_autoresearch.mission_contract import Lines, parse_contract
 from omagy_supervisor.files import read_regular
 
 _LIMIT = 1 << 20
