@@ -79,11 +79,13 @@ def _lines(root: StateRoot, manifest: Manifest, active: str | None) -> list[tupl
     started = datetime.fromisoformat(manifest.created_at).astimezone()
     updated = datetime.fromisoformat(manifest.updated_at)
     tally = ", ".join(f"{count} {name}" for name, count in manifest.tally.items() if count) or "none decided"
+    ago_s = max((SystemClock().now() - updated).total_seconds(), 0.0)
+    supervised_s = manifest.elapsed_s + (ago_s if manifest.run_id == active else 0.0)
     lines = [
         ("run", manifest.run_id),
         ("state", _state(manifest, active) + (f": {manifest.stop_reason}" if manifest.stop_reason else "")),
         ("mission", f"{manifest.mission_dir} (agent: {manifest.agent})"),
-        ("started", f"{started:%Y-%m-%d %H:%M:%S}, {format_duration(manifest.elapsed_s)} supervised"),
+        ("started", f"{started:%Y-%m-%d %H:%M:%S}, {format_duration(supervised_s)} supervised"),
         ("iteration", f"{manifest.iteration} ({tally})"),
         ("score", f"baseline {show_score(manifest.baseline_score)}, kept {show_score(manifest.last_kept_score)}"),
         ("kept", f"{(manifest.last_kept_commit or '')[:12]} on {manifest.branch_name}"),
@@ -91,8 +93,7 @@ def _lines(root: StateRoot, manifest: Manifest, active: str | None) -> list[tupl
         ("records", str(root.run(manifest.run_id).root)),
     ]
     if manifest.run_id == active:
-        ago = (SystemClock().now() - updated).total_seconds()
-        lines.insert(2, ("since", f"{format_duration(ago)} in this state"))
+        lines.insert(2, ("since", f"{format_duration(ago_s)} in this state"))
     if manifest.waiting_until:
         until = datetime.fromisoformat(manifest.waiting_until).astimezone()
         lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {manifest.waiting_for}"))
