@@ -48,3 +48,7 @@ class StorageError(OmagyError):
 
 class RepositoryError(OmagyError):
     """git refused or failed in a way that a run cannot go on from."""
+
+
+class IncompleteCommitError(RepositoryError):
+    """A commit whose objects are not all in the repository."""

@@ -60,7 +60,7 @@ class Surface(Struct, frozen=True):
             return "it lies outside what this mission lets a candidate change (editable)"
         if self._stands_in_the_way(change.path):
             return "it would stand where a protected file has its folder"
-        if change.path.rsplit("/", 1)[-1] == ".gitattributes" and not self._editable(change.path):
+        if _folded(change.path.rsplit("/", 1)[-1]) == ".gitattributes" and not self._editable(change.path):
             return "git attributes can change what other files contain when they are checked out"
         return ""
 

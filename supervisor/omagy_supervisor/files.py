@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -85,6 +86,16 @@ def _read_up_to(fd: int, size: int) -> bytes:
         parts.append(part)
         size -= len(part)
     return b"".join(parts)
+
+
+def remove(path: Path) -> None:
+    """Take away whatever stands at ``path``; a link is removed, never followed."""
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+
+
+def shown_path(path: str) -> str:
+    """``path`` as text that can be written down: bytes that are no UTF-8 are replaced."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def sweep_temporary(folder: Path) -> None:

@@ -146,13 +146,20 @@ class Lane(Protocol):
         ...
 
     def pin(self, ref: str, commit: str, base: str) -> bool:
-        """Keep ``commit`` reachable under ``ref`` and durable; says whether it descends from ``base``."""
+        """Keep ``commit`` reachable under ``ref`` and durable; says whether it descends from ``base``.
+
+        Raises IncompleteCommitError when it cannot be kept because objects of it are missing.
+        """
         ...
 
     def diff_stat(self, base: str, commit: str) -> DiffStat: ...
 
     def changes(self, base: str, commit: str) -> tuple[Change, ...]:
         """Every path that differs between two commits, as git recorded them."""
+        ...
+
+    def unfit(self, commit: str) -> str:
+        """The path for which no checkout can hold ``commit`` (one below ``.git``, say); empty when one can."""
         ...
 
     def tracked_files(self, commit: str) -> frozenset[str]: ...
@@ -195,6 +202,10 @@ class Checkout(Protocol):
 
     def dirt(self) -> tuple[str, ...]:
         """What differs from the placed commit by now. The next ``place`` puts it right."""
+        ...
+
+    def settle(self) -> None:
+        """What git ignores in the checkout now was made by the set-up, and stays for the next commits."""
         ...
 
 

@@ -14,7 +14,7 @@ from omagy_autoresearch.candidate import (
     parse_candidate,
 )
 from omagy_autoresearch.durations import format_duration
-from omagy_autoresearch.errors import OmagyError
+from omagy_autoresearch.errors import IncompleteCommitError, OmagyError
 from omagy_autoresearch.events import Collected, SessionEnded
 from omagy_autoresearch.integrity import Claim, integrity_problem
 from omagy_autoresearch.names import candidate_ref, leftovers_ref, session_cookie, strayed_ref, window_name
@@ -24,7 +24,7 @@ from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.steps import RunSession
 from omagy_autoresearch.surface import Surface
-from omagy_supervisor.files import make_folder, read_regular, write_atomic
+from omagy_supervisor.files import make_folder, read_regular, shown_path, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
 from omagy_supervisor.launching import runner_argv
 from omagy_supervisor.paths import AttemptFolder
@@ -236,19 +236,19 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     artifact = _read_artifact(world, attempt)
     status = world.lane.status()
     moved = status.head not in ("", spec.base_commit)
-    ref = candidate_ref(spec.run_id, spec.iteration, spec.attempt)
-    descends = world.lane.pin(ref, status.head, spec.base_commit) if moved else False
+    descends, incomplete = _pin(world, spec, status.head) if moved else (False, "")
+    moved = moved and not incomplete
     _pin_strayed_branch(world, spec, status)
     candidate = artifact if isinstance(artifact, Candidate) else None
     problem = artifact.reason if isinstance(artifact, Malformed) else ""
     if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
-        problem = _integrity(world, spec, candidate, status.head, descends)
+        problem = incomplete or _integrity(world, spec, candidate, status.head, descends)
     return Collected(
         head=status.head,
         candidate=candidate,
         problem=problem,
         candidate_commit=status.head if moved else None,
-        dirty_files=status.dirty[:20],
+        dirty_files=tuple(map(shown_path, status.dirty[:20])),
         leftovers_ref=_save_leftovers(world, spec, candidate, status),
         diff=world.lane.diff_stat(spec.base_commit, status.head) if moved else None,
         question_id=world.questions.open_question(spec.run_id),
@@ -256,11 +256,22 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     )
 
 
+def _pin(world: World, spec: SessionSpec, head: str) -> tuple[bool, str]:
+    """Keep what the session committed; says whether it descends from the base, and why it cannot be kept."""
+    try:
+        return world.lane.pin(candidate_ref(spec.run_id, spec.iteration, spec.attempt), head, spec.base_commit), ""
+    except IncompleteCommitError as error:
+        return False, error.message
+
+
 def _violation(world: World, spec: SessionSpec, head: str, surface: Surface) -> str:
     """What the candidate changed that it must not. Judged on commits, before anything of it runs."""
     violation = surface.violation(world.lane.changes(spec.base_commit, head))
     if violation:
         return violation
+    unfit = world.lane.unfit(head)
+    if unfit:
+        return f"{shown_path(unfit)}: git refuses a file of that name, so no checkout can hold it"
     before = read_regular(_attributes_note(spec), 1000)
     if before is not None and before.decode() != world.lane.attributes_key():
         return "git's info/attributes changed during the session: it can change what files contain"
@@ -300,7 +311,8 @@ def _pin_strayed_branch(world: World, spec: SessionSpec, status: LaneStatus) -> 
         return
     tip = world.lane.branch_tip()
     if tip is not None and tip not in (spec.base_commit, status.head):
-        world.lane.pin(strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
+        with contextlib.suppress(IncompleteCommitError):
+            world.lane.pin(strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
 
 
 def _integrity(world: World, spec: SessionSpec, candidate: Candidate, head: str, descends: bool) -> str:

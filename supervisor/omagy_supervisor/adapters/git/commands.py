@@ -33,6 +33,9 @@ _HARDENED = (
     "submodule.recurse=false",
     "worktree.useRelativePaths=false",
     "core.untrackedCache=false",
+    # A file whose time was set back counts as changed all the same: its change time cannot be set.
+    "core.trustctime=true",
+    "core.checkStat=default",
     "core.quotePath=false",
     # Somebody else's git may hold a lock for a moment: wait instead of failing a night's run.
     "core.filesRefLockTimeout=5000",
@@ -56,6 +59,7 @@ class Git:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_GRAFT_FILE": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_EDITOR": ":",

@@ -7,11 +7,13 @@ agent does to ``.git`` or to ``core.worktree`` can point a destructive command a
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import Path
 
-from omagy_autoresearch.errors import RepositoryError
+from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
 from omagy_autoresearch.integrity import is_commit_id
 from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
@@ -29,6 +31,7 @@ _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
 )
+_INVALID_PATH = re.compile(r"invalid path '(.*)'")
 
 
 class GitLane:
@@ -49,6 +52,8 @@ class GitLane:
         }
         self._ref = f"refs/heads/{plan.branch_name}"
         self._saved: set[str] = {plan.start_commit}
+        self._broken = False  # HEAD was at a commit that no ref or log may name: it would break the next gc
+        self._own_index: tuple[int, ...] = ()  # what the index file looked like when we had written it
 
     # -- making it
 
@@ -66,7 +71,9 @@ class GitLane:
         )
         if not self._stands():
             raise RepositoryError(f"git made the worktree {self.worktree} in an unexpected form")
+        self._renew_index(baseline)
         self._do("reset", "--hard", "--quiet", baseline)
+        self._own_index = self._index_state()
         return baseline
 
     def _stands(self) -> bool:
@@ -166,6 +173,19 @@ class GitLane:
     def changes(self, base: str, commit: str) -> tuple[Change, ...]:
         return read_changes(self._do("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", base, commit))
 
+    def unfit(self, commit: str) -> str:
+        index = self.git_dir / "omagy-check.index"
+        try:
+            status, _, err = self._git.status(
+                self.worktree, "read-tree", commit, env={**self._env, "GIT_INDEX_FILE": str(index)}
+            )
+        finally:
+            for path in (index, index.with_name(index.name + ".lock")):
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+        found = _INVALID_PATH.search(err)
+        return found[1] if status != 0 and found else ""
+
     def tracked_files(self, commit: str) -> frozenset[str]:
         rows = self._do("ls-tree", "-r", "-z", "--name-only", commit).split(b"\0")
         return frozenset(os.fsdecode(row) for row in rows if row)
@@ -185,8 +205,15 @@ class GitLane:
         return out.decode().strip() if status == 0 else None
 
     def pin(self, ref: str, commit: str, base: str) -> bool:
-        out = self._do("rev-list", "--objects", "--boundary", commit, f"^{base}").decode("utf-8", "replace")
-        rows = [row.split(" ", 1)[0] for row in out.splitlines()]
+        listing = ("rev-list", "--objects", "--boundary", commit, f"^{base}")
+        status, out, err = self._git.status(self.worktree, *listing, env=self._env)
+        if status != 0:
+            self._saved.add(commit)
+            self._broken = True
+            raise IncompleteCommitError(
+                f"the objects of {commit[:12]} are not complete: {' '.join(err.split())[:200]}"
+            )
+        rows = [row.split(" ", 1)[0] for row in out.decode("utf-8", "replace").splitlines()]
         self._make_durable(row for row in rows if not row.startswith("-"))
         self._update_ref(ref, commit)
         self._saved.add(commit)
@@ -223,7 +250,7 @@ class GitLane:
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(self.git_dir / "index", index)
         try:
-            commit = self._commit_everything(index, status.head)
+            commit = self._commit_everything(index, "" if self._broken else status.head)
         finally:
             for path in (index, index.with_name(index.name + ".lock")):
                 with contextlib.suppress(FileNotFoundError):
@@ -245,18 +272,25 @@ class GitLane:
         self._update_ref(kept_ref(self._plan.run_id), commit)
 
     def converge(self, commit: str) -> None:
+        self._prove()
+        self._renew_index(commit)
+        self._make_equal(commit)
+        if self._broken:
+            self._do("reflog", "expire", "--expire=now", "HEAD", self._ref)
+            self._broken = False
+        self._own_index = self._index_state()
+        self._bring_back_repositories(commit)
+
+    def _make_equal(self, commit: str) -> None:
         status = self.status()
         branch = self._plan.branch_name
-        hiding = self._index_hides_changes()
         as_wanted = (status.head, status.branch, status.dirty) == (commit, branch, ())
-        if as_wanted and not hiding and not self._in_progress():
+        if as_wanted and not self._in_progress():
             return
         self._clear_in_progress()
         self._quarantine(status.head, commit)
         if status.branch != branch:
             self._do("symbolic-ref", "HEAD", self._ref)
-        if hiding:
-            (self.git_dir / "index").unlink()
         self._do("reset", "--hard", "--quiet", commit)
         dirty = self.status().dirty
         if dirty:
@@ -278,13 +312,40 @@ class GitLane:
             self._saved.add(head)
         self._saved.add(wanted)
 
+    def _renew_index(self, commit: str) -> None:
+        """An index that we did not write is not believed: it can call a file unchanged whatever the file holds.
+
+        Every file is read once for the new one, and those that are as in ``commit`` keep their times.
+        """
+        if self._own_index and self._own_index == self._index_state():
+            return
+        if self._sparse and not self._index_hides_changes():
+            return
+        with contextlib.suppress(FileNotFoundError):
+            (self.git_dir / "index").unlink()
+        if self._sparse:
+            return  # the reset that follows makes it, with the part that is checked out
+        self._do("read-tree", commit)
+        self._git.status(self.worktree, "update-index", "-q", "--really-refresh", env=self._env)
+
+    def _index_state(self) -> tuple[int, ...]:
+        """Different whenever the index was written since: nobody can set a change time."""
+        with contextlib.suppress(OSError):
+            found = (self.git_dir / "index").stat()
+            return (found.st_ino, found.st_ctime_ns, found.st_size)
+        return ()
+
     def _index_hides_changes(self) -> bool:
         """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
-        tags = {row[:1] for row in self._do("ls-files", "-v", "-z").split(b"\0") if row}
-        return any(tag.islower() for tag in tags) or (b"S" in tags and not self._is_sparse())
+        rows = [row for row in self._do("ls-files", "-v", "-z").split(b"\0") if row]
+        left_out = (os.fsdecode(row[2:]) for row in rows if row.startswith(b"S"))
+        return any(row[:1].islower() for row in rows) or any(
+            os.path.lexists(self.worktree / path) for path in left_out
+        )
 
-    def _is_sparse(self) -> bool:
-        """True when this is how the repository checks out a part of itself."""
+    @cached_property
+    def _sparse(self) -> bool:
+        """True when this is how the repository checks out a part of itself; asked before a session can say so."""
         args = ("config", "--type=bool", "--get", "core.sparseCheckout")
         return self._git.status(self.worktree, *args, env=self._env)[1].strip() == b"true"
 
@@ -299,6 +360,22 @@ class GitLane:
                 _keep_repository(self.worktree / path, self._aside / head[:12] / path)
             else:
                 shutil.rmtree(self.worktree / path, ignore_errors=True)
+
+    def _bring_back_repositories(self, commit: str) -> None:
+        """Those that were set aside with ``commit``, when another commit was measured meanwhile."""
+        folder = self._aside / commit[:12] if self._aside is not None else None
+        if folder is None or not folder.is_dir():
+            return
+        rows = self._do("ls-tree", "-r", "-z", commit).split(b"\0")
+        for path in (os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000")):
+            target = self.worktree / path
+            if (
+                (folder / path).is_dir()
+                and not target.is_symlink()
+                and not (target.is_dir() and any(target.iterdir()))
+            ):
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.move(folder / path, target)
 
     def _in_progress(self) -> list[Path]:
         return [path for name in _IN_PROGRESS if (path := self.git_dir / name).exists()]
