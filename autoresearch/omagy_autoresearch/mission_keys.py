@@ -57,11 +57,14 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
-def _inside(value: Any) -> str:
-    path = _text(value)
-    if path.startswith(("/", "~")) or ".." in path.split("/"):
-        raise ValueError("must be a path inside the mission folder")
-    return path
+def _inside(folder: str) -> "Parser":
+    def parse(value: Any) -> str:
+        path = _text(value)
+        if path.startswith(("/", "~")) or ".." in path.split("/"):
+            raise ValueError(f"must be a path inside {folder}")
+        return path
+
+    return parse
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
@@ -148,7 +151,7 @@ def _holdout(value: Any) -> Holdout:
     known = {
         "command": ("command", _text),
         "timeout": ("timeout_s", _duration),
-        "files": ("files", _list_of(_inside)),
+        "files": ("files", _list_of(_inside("the repository"))),
     }
     return Holdout(**_fields(known, "command")(value))
 
@@ -190,12 +193,12 @@ BLOCKS: dict[str, dict[str, tuple[str, Parser]]] = {
         "prices": ("prices", _prices),
     },
     "session": {"timeout": ("timeout_s", _duration)},
-    "agent": {"rehearsal": ("rehearsal", _inside)},
+    "agent": {"rehearsal": ("rehearsal", _inside("the mission folder"))},
     "guard": {"command": ("command", _text), "timeout": ("timeout_s", _duration)},
     "worktree": {
         "setup": ("setup", _text),
         "setup_timeout": ("setup_timeout_s", _duration),
-        "copy": ("copy", _list_of(_inside)),
+        "copy": ("copy", _list_of(_inside("the repository"))),
     },
 }
 LISTS: dict[str, Parser] = {"protected": _list_of(_glob), "editable": _list_of(_glob)}

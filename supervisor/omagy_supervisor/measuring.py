@@ -16,7 +16,7 @@ from omagy_autoresearch.names import evaluator_cookie
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.probes import Probe, ProbeKind, Target
 from omagy_autoresearch.surface import Surface, named_files
-from omagy_supervisor.files import make_folder, read_regular, write_atomic
+from omagy_supervisor.files import make_folder, read_regular, remove, shown_path, write_atomic
 from omagy_supervisor.ports import Places
 
 _DIRT_SHOWN = 20
@@ -129,6 +129,8 @@ class _Measurement:
         result = read_check(run, "the set-up (worktree.setup)")
         if not result.passed:
             return replace(result, fault=EvaluatorFault.SETUP, passed=None)
+        if folder != self._world.lane.worktree:
+            self._world.checkout.settle()
         write_atomic(done, key.encode(), durable=False)
         return None
 
@@ -146,7 +148,8 @@ class _Measurement:
     def evaluator(self, folder: Path, log: str) -> Evaluation:
         settings = self._plan.contract.evaluator
         run = self._run(settings.command, folder, settings.timeout_s, self._records / log)
-        return replace(read_evaluation(run), dirty=self._world.checkout.dirt()[:_DIRT_SHOWN])
+        dirt = self._world.checkout.dirt()
+        return replace(read_evaluation(run), dirty=tuple(map(shown_path, dirt[:_DIRT_SHOWN])))
 
     def guard(self, folder: Path) -> Evaluation:
         guard = self._plan.contract.guard
@@ -184,27 +187,44 @@ def _held_out_files(plan: RunPlan, settings: Holdout, folder: Path) -> Iterator[
     try:
         for name in settings.files:
             copied.append(folder / name)
-            _copy(Path(plan.repo_root) / name, folder / name, f"evaluator.holdout.files: {name}")
+            _remove(folder, folder / name)  # nothing that a candidate put there is part of the check
+            _copy(Path(plan.repo_root) / name, folder, name, "evaluator.holdout.files")
         yield
     finally:
         for path in copied:
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+            _remove(folder, path)
+
+
+def _remove(folder: Path, path: Path) -> None:
+    """Take away what stands at ``path`` below ``folder``, and nothing outside of it."""
+    _clear_way(folder, path)
+    remove(path)
+
+
+def _clear_way(folder: Path, path: Path) -> None:
+    """Between ``folder`` and ``path`` there are only folders: a candidate may have put a link there, to anywhere."""
+    for above in reversed(path.relative_to(folder).parents[:-1]):
+        if (folder / above).is_symlink() or (folder / above).is_file():
+            (folder / above).unlink()
 
 
 def copy_in(plan: RunPlan, folder: Path) -> None:
     """Bring the mission's ``worktree.copy`` paths into ``folder``, as copies. Raises BlockedError."""
     for name in plan.contract.worktree.copy:
         source, target = Path(plan.repo_root) / name, folder / name
+        _clear_way(folder, target)
         if source.is_dir() and target.is_dir() and not target.is_symlink():
             continue
         if source.is_file() and target.is_file() and not target.is_symlink() and filecmp.cmp(source, target, False):
             continue
-        _copy(source, target, f"worktree.copy: {name}")
+        _copy(source, folder, name, "worktree.copy")
 
 
-def _copy(source: Path, target: Path, key: str) -> None:
+def _copy(source: Path, folder: Path, name: str, key: str) -> None:
     """A copy that shares nothing with the user's tree: links out of what is copied become copies too."""
+    target = folder / name
     try:
+        _clear_way(folder, target)
         if target.is_symlink() or target.is_file():
             target.unlink()
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +236,8 @@ def _copy(source: Path, target: Path, key: str) -> None:
             if not link.resolve().is_relative_to(target.resolve()):
                 _copy_through(source / link.relative_to(target), link)
     except OSError as error:
-        raise BlockedError(f"{key} cannot be copied into the lane: {error}", "mend the path in sandbox.md") from None
+        problem = f"{key}: {name} cannot be copied into the lane: {error}"
+        raise BlockedError(problem, "mend the path in sandbox.md") from None
 
 
 def _copy_through(original: Path, link: Path) -> None:

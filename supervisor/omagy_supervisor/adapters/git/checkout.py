@@ -10,6 +10,7 @@ from omagy_autoresearch.names import ref_root
 from omagy_autoresearch.plan import RunPlan
 from omagy_supervisor.adapters.git.commands import Git
 from omagy_supervisor.adapters.git.status import parse_status
+from omagy_supervisor.files import remove, write_atomic
 from omagy_supervisor.ports import Lane
 
 
@@ -27,6 +28,9 @@ class LaneCheckout:
 
     def dirt(self) -> tuple[str, ...]:
         return self._lane.status().dirty
+
+    def settle(self) -> None:
+        """In the lane everything that is ignored stays."""
 
 
 class FreshCheckout:
@@ -49,7 +53,7 @@ class FreshCheckout:
             "GIT_WORK_TREE": str(self._work_tree),
             "GIT_INDEX_FILE": str(self._git_dir / "index"),
         }
-        self._placed = ""
+        self._settled = self.folder / "made-by-set-up"
 
     def place(self, commit: str, baseline: str, protected: tuple[str, ...]) -> Path:
         self._ensure()
@@ -58,11 +62,28 @@ class FreshCheckout:
         self._make_equal(commit)
         if protected and commit != baseline:
             self._take_protected(baseline, protected)
-        self._placed = commit
         return self._work_tree
 
     def dirt(self) -> tuple[str, ...]:
         return parse_status(self._do("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")).dirty
+
+    def settle(self) -> None:
+        write_atomic(self._settled, b"".join(path + b"\0" for path in self._ignored()), durable=False)
+
+    def _ignored(self) -> list[bytes]:
+        """What git ignores in the checkout; a folder of which everything is ignored stands for all below it."""
+        listing = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        return [path for path in self._do(*listing).split(b"\0") if path]
+
+    def _remove_ignored(self) -> None:
+        """Ignored files that no set-up made were left by candidates while they were measured."""
+        with contextlib.suppress(FileNotFoundError):
+            settled = set(self._settled.read_bytes().split(b"\0"))
+            for path in self._ignored():
+                if path not in settled:
+                    remove(self._work_tree / os.fsdecode(path))
+            return
+        self._do("clean", "-ffdqX")
 
     def _do(self, *args: str) -> bytes:
         return self._git.run(self._work_tree, *args, env=self._env)
@@ -88,12 +109,13 @@ class FreshCheckout:
         self._do(*allowed, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1", source, refspec)
 
     def _make_equal(self, commit: str) -> None:
-        """A new index each time; ignored files stay, so that a set-up made here is not made for every candidate."""
+        """A new index each time; what a set-up made stays, so that it is not made for every candidate."""
         with contextlib.suppress(FileNotFoundError):
             (self._git_dir / "index").unlink()
         self._do("read-tree", "--reset", commit)
         self._do("checkout-index", "--all", "--force", "--quiet")
         self._do("clean", "-ffdq")
+        self._remove_ignored()
         self._do("update-ref", "--no-deref", "HEAD", commit)
         left = self.dirt()
         if left:
