@@ -127,6 +127,7 @@ def _await_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessR
 def _launch(
     world: World, state: RunState, spec: SessionSpec, attempt: AttemptFolder, window: str
 ) -> ProcessRef | None:
+    world.lane.sweep_locks()
     world.lane.converge(spec.base_commit)
     answers = world.questions.answers(spec.run_id)
     text = instructions(state, spec.base_commit, str(spec.candidate_file), answers)

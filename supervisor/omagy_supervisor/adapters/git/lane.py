@@ -49,6 +49,7 @@ class GitLane:
     # -- making it
 
     def prepare(self) -> str:
+        self.sweep_locks()
         baseline = snapshot_mission(self._git, self._plan)
         add_exclude_block(self.common_dir)
         if self._stands():
