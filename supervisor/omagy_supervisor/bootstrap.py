@@ -80,6 +80,8 @@ def session_environment(settings: Settings, plan: RunPlan) -> dict[str, str]:
     """
     environment = environment_for_programs(settings.environment)
     pairs = [("core.hooksPath", os.devnull), ("commit.gpgSign", "false"), ("tag.gpgSign", "false")]
+    # A clean-up that git starts behind a commit would be killed with the session and leave its files behind.
+    pairs += [("gc.auto", "0"), ("maintenance.auto", "false")]
     if user_identity(settings.environment, Path(plan.repo_root)) is None:
         pairs += [("user.name", "omagy agent"), ("user.email", "omagy-agent@localhost")]
     environment["GIT_CONFIG_COUNT"] = str(len(pairs))

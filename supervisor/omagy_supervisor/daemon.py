@@ -9,11 +9,12 @@ from pathlib import Path
 import psutil
 
 from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError, StorageError
-from omagy_autoresearch.events import Record, RunCreated, RunEnded, RunResumed
+from omagy_autoresearch.events import Record, RunCreated, RunResumed
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.names import evaluator_cookie, session_cookie, sessions_cookie
 from omagy_autoresearch.plan import AgentChoice
-from omagy_autoresearch.run import InSession, Preparing, RunState
+from omagy_autoresearch.run import Applying, Deciding, InSession, Preparing, RunState
+from omagy_autoresearch.steps import EndRun, next_step
 from omagy_autoresearch.summary import handoff
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
@@ -24,6 +25,7 @@ from omagy_supervisor.bootstrap import make_records, make_stops, make_world
 from omagy_supervisor.files import fsync_dir, make_folder
 from omagy_supervisor.loop import drive, record
 from omagy_supervisor.paths import RunFolder, StateRoot
+from omagy_supervisor.perform import perform
 from omagy_supervisor.ports import Reporter
 from omagy_supervisor.recover import (
     LoadedRun,
@@ -211,12 +213,17 @@ def _end_strays(world: World, state: RunState) -> None:
 
 
 def _preflight(world: World, state: RunState) -> RunState:
-    """A fresh lane's preflight is part of preparing it; a run that goes on proves anew that sessions can work."""
+    """A fresh lane's preflight is part of preparing it; a run that goes on proves anew that sessions can work.
+
+    What was decided needs no agent, so it is applied before.
+    """
+    while isinstance(state.phase, Deciding | Applying):
+        state = record(world, state, perform(world, state, next_step(state)))
     if isinstance(state.phase, Preparing | InSession) or state.tip is None:
         return state
     try:
         world.agent.preflight(session_spec(world, state.plan, 0, 1, state.tip))
     except BlockedError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        return record(world, state, RunEnded(Outcome.BLOCKED, f"{error.message}{hint}"))
+        return record(world, state, perform(world, state, EndRun(Outcome.BLOCKED, f"{error.message}{hint}")))
     return state

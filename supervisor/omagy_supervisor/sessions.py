@@ -14,7 +14,7 @@ from omagy_autoresearch.candidate import (
     parse_candidate,
 )
 from omagy_autoresearch.durations import format_duration
-from omagy_autoresearch.errors import IncompleteCommitError, OmagyError
+from omagy_autoresearch.errors import IncompleteCommitError
 from omagy_autoresearch.events import Collected, SessionEnded
 from omagy_autoresearch.integrity import Claim, integrity_problem
 from omagy_autoresearch.names import candidate_ref, leftovers_ref, session_cookie, strayed_ref, window_name
@@ -130,6 +130,7 @@ def _await_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessR
 def _launch(
     world: World, state: RunState, spec: SessionSpec, attempt: AttemptFolder, window: str
 ) -> ProcessRef | None:
+    world.lane.sweep_locks()
     world.lane.converge(spec.base_commit)
     write_atomic(_attributes_note(spec), world.lane.attributes_key().encode(), durable=False)
     answers = world.questions.answers(spec.run_id)
@@ -150,8 +151,10 @@ def _launch(
     try:
         offer(pipe, payload, _can_still_come(world, window))
     except HandoverError as error:
+        # Nothing was paid for yet: the attempt counts as lost, and is repeated within bounds.
         world.terminal.close_window(window)
-        raise OmagyError(f"the session's window closed before it began: {error}", recoverable=True) from None
+        world.reporter.note(f"the session's window closed before it began: {error}")
+        return None
     return _await_runner(world, attempt, window)
 
 
@@ -176,7 +179,7 @@ def _can_still_come(world: World, window: str) -> Any:
 
 def _follow(world: World, step: RunSession, runner: ProcessRef | None) -> Wake:
     if runner is None:
-        return Wake.READY
+        return Wake.STOP if world.stops.now else Wake.READY
     age = max(world.clock.now().timestamp() - runner.started_at, 0.0)
     wake = world.processes.wait(runner, max(step.limit_s - age, 0.0))
     if wake is not Wake.READY:

@@ -47,6 +47,14 @@ def wait_until(condition: Callable[[], bool], what: str, patience_s: float = PAT
     raise AssertionError(f"{what} did not happen within {patience_s:g} s")
 
 
+def lives(pid: int) -> bool:
+    """True while the process ``pid`` runs; one that only waits to be reaped does not."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False
+
+
 def contents(folder: Path) -> dict[str, str]:
     """Every path below ``folder`` with its mode and what it holds: equal exactly when nothing changed."""
     return {str(path.relative_to(folder)): _content(path) for path in sorted(folder.rglob("*"))}
@@ -217,7 +225,11 @@ class Workspace:
     def tmux(self, *args: str) -> subprocess.CompletedProcess[str]:
         socket = self.environment["OMAGY_TMUX_SOCKET"]
         return subprocess.run(
-            ["tmux", "-L", socket, *args], env=self.environment, capture_output=True, text=True, check=False
+            [shutil.which("tmux") or "tmux", "-L", socket, *args],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def close(self) -> list[str]:

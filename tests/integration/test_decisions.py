@@ -5,10 +5,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
-from fakes.workspace import Acts, Workspace, candidate, noop
+from fakes.workspace import Acts, Workspace, candidate, lives, noop
 
 ANSWER = "import json, os, sys\nexec(open('value.txt').read())\n"
 """An evaluator that runs value.txt, so that each candidate brings its own."""
@@ -263,7 +262,7 @@ def test_nothing_an_evaluator_started_survives_it(ws: Workspace) -> None:
     )
     for number in (1, 2, 3):
         pid = int((ws.folder() / f"iterations/{number:04d}/evaluator-result.json.pid").read_text())
-        assert not psutil.pid_exists(pid)
+        assert not lives(pid)
 
 
 def test_an_evaluator_cannot_change_the_lane(ws: Workspace) -> None:
@@ -569,5 +568,5 @@ def test_nothing_a_session_started_outlives_it(ws: Workspace, status: str) -> No
     work = candidate(2) if status == "candidate" else noop()
     run(ws, acts(sh(background), work))
     pid = int((ws.folder() / "iterations/0001/outbox/candidate.json.pid").read_text())
-    assert not psutil.pid_exists(pid)
+    assert not lives(pid)
     assert [decision for decision, _ in verdicts(ws)] == ["keep" if status == "candidate" else "noop"]

@@ -14,6 +14,7 @@ import os
 import sys
 from pathlib import Path
 
+from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.ledger import Entry, entry_json, ledger_head, ledger_tail
 from omagy_supervisor.files import cannot_write, fsync_dir, write_all, write_atomic
 
@@ -66,7 +67,7 @@ class LedgerFile:
         self._missing = None
         with contextlib.suppress(OSError):
             self._shadow.unlink()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(StorageError):
             write_atomic(self._shadow, document, durable=False)
             self._missing = b""
 
@@ -77,7 +78,7 @@ class LedgerFile:
         start = self._length - len(self._missing)
         try:
             fd = os.open(self._shadow, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except FileNotFoundError:
+        except OSError:  # gone, or something else in its place
             return False
         try:
             if not _nobody_reads(fd) or os.fstat(fd).st_size < start:
@@ -112,6 +113,6 @@ def _exchange(one: Path, other: Path) -> bool:
         return False
     if renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0:
         return True
-    if ctypes.get_errno() in (errno.EINVAL, errno.ENOSYS):
+    if ctypes.get_errno() in (errno.EINVAL, errno.ENOSYS, errno.ENOENT):  # ENOENT: somebody took the ledger away
         return False
     raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,5 +1,6 @@
 """Questions that sessions of a run asked the person (contract section 8), as far as the loop needs them."""
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.prompt import Answer
-from omagy_supervisor.files import write_atomic
+from omagy_autoresearch.strict_json import JsonProblem, loads_object
+from omagy_supervisor.files import read_regular, write_atomic
 
 _LIMIT = 1 << 20
 
@@ -62,12 +64,16 @@ class QuestionFiles:
     def _files(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         paths = [*self._folder.glob("questions/*.json"), *self._folder.glob("*/questions/*.json")]
         for path in sorted(paths):
-            try:
-                record = json.loads(path.read_bytes()[:_LIMIT])
-            except (OSError, ValueError):
-                continue
-            if isinstance(record, dict):
+            record = _record(path)
+            if record is not None:
                 yield path, record
+
+
+def _record(path: Path) -> dict[str, Any] | None:
+    """The question in ``path``; None for whatever else somebody put there."""
+    with contextlib.suppress(OSError, ValueError, JsonProblem):
+        return loads_object(read_regular(path, _LIMIT) or b"")
+    return None
 
 
 def _answer(record: dict[str, Any]) -> str:

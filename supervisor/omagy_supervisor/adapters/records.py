@@ -6,6 +6,7 @@ Each is whole whenever it can be read. The manifest is written last, so what it 
 import contextlib
 import os
 import stat
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -111,6 +112,11 @@ class _ResultsFile:
         data = "".join(self._rows).encode()
         with contextlib.suppress(OSError):
             if self._path.is_dir() and not self._path.is_symlink():
-                self._path.rename(self._path.with_name("results.tsv.moved-aside"))
+                self._path.rename(self._free_name())
         write_atomic(self._path, data, durable=False)
         self._length = len(data)
+
+    def _free_name(self) -> Path:
+        """Where a folder in the file's place can go: what was moved before stays."""
+        names = (self._path.with_name(f"{self._path.name}.moved-aside{number or ''}") for number in count())
+        return next(path for path in names if not os.path.lexists(path))

@@ -58,6 +58,7 @@ class GitLane:
     # -- making it
 
     def prepare(self) -> str:
+        self.sweep_locks()
         baseline = snapshot_mission(self._git, self._plan)
         add_exclude_block(self.common_dir)
         if self._stands():
@@ -123,6 +124,19 @@ class GitLane:
         if self._backlink() != str(self.worktree / ".git"):
             raise RepositoryError(f"{self.git_dir} no longer belongs to {self.worktree}")
         self._mend_link()
+        self._mend_index()
+
+    def _mend_index(self) -> None:
+        """A power cut can leave an index that is empty or holds something else: it is made anew from HEAD."""
+        index = self.git_dir / "index"
+        if not index.is_file():
+            return
+        with index.open("rb") as file:
+            if file.read(4) == b"DIRC":
+                return
+        for damaged in (index, index.with_name("index.lock")):
+            damaged.unlink(missing_ok=True)
+        self._git.status(self.worktree, "read-tree", "HEAD", env=self._env)
 
     def _mend_link(self) -> None:
         """The worktree's ``.git`` file says where its admin folder is, whatever a session did to it."""

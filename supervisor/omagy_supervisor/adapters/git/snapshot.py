@@ -1,6 +1,5 @@
 """The first commit of a lane: the mission folder as it lies in the user's checkout (contract section 2)."""
 
-import contextlib
 from pathlib import Path
 
 from omagy_autoresearch.plan import RunPlan
@@ -16,16 +15,20 @@ def snapshot_mission(git: Git, plan: RunPlan) -> str:
     root = Path(plan.repo_root)
     index = Path(plan.common_dir) / f"omagy-snapshot-{plan.run_id}.index"
     env = {"GIT_INDEX_FILE": str(index)}
+    _remove(index)  # a launch that was killed may have left it locked
     try:
         git.run(root, "read-tree", plan.start_commit, env=env)
         git.run(root, "add", "--all", "--", f":(top,literal){plan.mission_dir}", env=env)
         tree = git.line(root, "write-tree", env=env)
     finally:
-        for path in (index, index.with_name(index.name + ".lock")):
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+        _remove(index)
     if tree == git.line(root, "rev-parse", f"{plan.start_commit}^{{tree}}"):
         return plan.start_commit
     when = {"GIT_AUTHOR_DATE": plan.created_at, "GIT_COMMITTER_DATE": plan.created_at}
     message = f"omagy: snapshot of {plan.mission_dir} for run {plan.run_id}"
     return git.line(root, "commit-tree", "-p", plan.start_commit, "-m", message, tree, env=when)
+
+
+def _remove(index: Path) -> None:
+    for path in (index, index.with_name(index.name + ".lock")):
+        path.unlink(missing_ok=True)

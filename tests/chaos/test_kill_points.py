@@ -1,0 +1,160 @@
+"""The supervisor is killed at every boundary of its journal; going on ends as if nothing had happened."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chaos.checker import check, digest, read_journal
+from chaos.short_run import UNDISTURBED, Kill, ShortRun, Supervisors
+from fakes.workspace import Workspace, workspace
+
+KILLED = -9
+MOMENTS = ("before", "torn", "after")
+USUAL_BOUNDARIES = 29
+ABORTING_BOUNDARIES = 15
+FIRST_OF_THE_ABORT = 11
+SEEDS = range(8)
+GIT_PARTS = 16
+GIT_MOMENTS = ("locked", "after", "locked")
+
+Ends = dict[str, dict[str, Any]]
+
+
+def kills(first: int, last: int) -> list[Kill]:
+    """Both sides of every boundary; a torn line is another way of not being written."""
+    return [
+        Kill(moment, number)
+        for number in range(first, last + 1)
+        for moment in ("before" if number % 2 else "torn", "after")
+    ]
+
+
+@pytest.fixture(scope="session")
+def supervisors() -> Iterator[Supervisors]:
+    made = Supervisors()
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def undisturbed(supervisors: Supervisors, tmp_path_factory: pytest.TempPathFactory) -> Ends:
+    """How each agent's run ends when nothing happens to it."""
+    ends = {}
+    for agent, boundaries in (("usual", USUAL_BOUNDARIES), ("aborting", ABORTING_BOUNDARIES)):
+        with workspace(tmp_path_factory.mktemp(agent)) as ws:
+            run = ShortRun(supervisors, ws, agent)
+            run.launch()
+            check(ws)
+            assert len(read_journal(ws.folder() / "journal.jsonl")) == boundaries
+            ends[agent] = {"state": run.final_state(), "git calls": run.git_calls()}
+    return ends
+
+
+def go_on(run: ShortRun) -> None:
+    """What a person does after the supervisor died: resume, and whatever its refusal says."""
+    if not run.ws.run_ids():  # it died before there was a run
+        run.launch()
+        return
+    done = run.resume()
+    if "rebuild" in done.stderr:  # it died before it wrote a manifest
+        rebuilt = run.rebuild()
+        never_began = "the run never began" in rebuilt.stderr
+        assert never_began or rebuilt.returncode == 0
+        done = run.launch() if never_began else run.resume()
+    assert done.returncode in (0, 2, 3), done.stderr
+    assert "fault of omagy's own" not in done.stderr
+
+
+def test_the_scripted_run_covers_what_it_is_for(undisturbed: Ends) -> None:
+    """Baseline, keep with several commits, discard, noop and error, with leftovers in most of them."""
+    entries = undisturbed["usual"]["state"]["ledger"]
+    assert [entry["decision"] for entry in entries] == ["baseline", "keep", "discard", "noop", "error", "keep"]
+    assert [bool(entry["leftovers_ref"]) for entry in entries] == [False, True, True, True, True, False]
+    assert undisturbed["usual"]["state"]["manifest"]["last_kept_score"] == 5
+    assert [entry["decision"] for entry in undisturbed["aborting"]["state"]["ledger"]] == [
+        "baseline",
+        "keep",
+        "abort",
+    ]
+    assert undisturbed["aborting"]["state"]["end"][0] == "blocked"
+
+
+@pytest.mark.parametrize("kill", kills(1, USUAL_BOUNDARIES), ids=str)
+def test_a_killed_run_ends_as_the_undisturbed_one(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, kill: Kill
+) -> None:
+    """Ledger, refs, lane and results are those of the undisturbed run, wherever the supervisor was killed."""
+    run = ShortRun(supervisors, ws)
+    assert run.launch(kill).returncode == KILLED
+    go_on(run)
+    check(ws, run.run_id)
+    assert run.final_state() == undisturbed["usual"]["state"]
+
+
+@pytest.mark.parametrize("kill", kills(FIRST_OF_THE_ABORT, ABORTING_BOUNDARIES), ids=str)
+def test_an_abort_stops_the_run_even_when_the_supervisor_is_killed(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, kill: Kill
+) -> None:
+    """What the operator has to look at stays as the session left it, and no further session is started."""
+    run = ShortRun(supervisors, ws, "aborting")
+    assert run.launch(kill).returncode == KILLED
+    go_on(run)
+    check(ws)
+    assert run.final_state() == undisturbed["aborting"]["state"]
+
+
+@pytest.mark.parametrize("part", range(GIT_PARTS))
+def test_a_run_killed_around_a_git_command_ends_as_the_undisturbed_one(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, part: int
+) -> None:
+    """The same for its calls of git, from the first to the last; one that is killed leaves its locks behind."""
+    run = ShortRun(supervisors, ws)
+    number = 1 + part * undisturbed["usual"]["git calls"] // GIT_PARTS
+    assert run.launch(Kill(GIT_MOMENTS[part % 3], number, git=True)).returncode == KILLED
+    go_on(run)
+    check(ws, run.run_id)
+    assert run.final_state() == undisturbed["usual"]["state"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_kills_in_a_row_change_nothing_either(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, seed: int
+) -> None:
+    """The supervisor that goes on is killed too, again and again, each time a little later."""
+    dice = random.Random(seed)
+    run = ShortRun(supervisors, ws)
+    assert run.launch(Kill(dice.choice(MOMENTS), dice.randint(3, USUAL_BOUNDARIES - 6))).returncode == KILLED
+    for _ in range(dice.randint(1, 3)):
+        assert run.resume(Kill(dice.choice(MOMENTS), dice.randint(1, 3))).returncode == KILLED
+    go_on(run)
+    check(ws)
+    assert run.final_state() == undisturbed["usual"]["state"]
+
+
+@pytest.mark.parametrize("number", [7, 8, 9], ids=["measured", "decided", "applied"])
+def test_an_agent_that_cannot_work_does_not_stop_what_was_begun(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, number: int
+) -> None:
+    """A resume that ends blocked leaves nothing of the killed session in the way of the next resume."""
+    run = ShortRun(supervisors, ws)
+    assert run.launch(Kill("after", number)).returncode == KILLED
+    blocked = run.resume(UNDISTURBED, "--agent", "command:if")
+    assert blocked.returncode == 3
+    check(ws)
+    again = run.resume(UNDISTURBED, "--agent", run.agent)
+    assert again.returncode == 0, again.stderr
+    check(ws)
+    assert run.final_state() == undisturbed["usual"]["state"]
+
+
+def test_a_run_that_has_ended_is_left_as_it_is(supervisors: Supervisors, ws: Workspace) -> None:
+    """Resuming a finished run is refused and changes nothing."""
+    run = ShortRun(supervisors, ws)
+    run.launch()
+    before = digest(ws, run.run_id)
+    refused = run.resume()
+    assert refused.returncode == 2
+    assert "has ended for good" in refused.stderr
+    assert digest(ws, run.run_id) == before

@@ -1,0 +1,128 @@
+"""The lock of a repository, held by real processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer, this_machine, write_pointer
+
+HOLDER = """
+import os, subprocess, sys
+from pathlib import Path
+from omagy_supervisor.adapters.lock import RunLock
+lock = RunLock(Path(sys.argv[1]))
+print(lock.acquire(), flush=True)
+if sys.argv[2:]:
+    child = subprocess.Popen(["cat"], stdin=sys.stdin, stdout=subprocess.DEVNULL)
+    print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def _holder(path: Path, *args: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+
+def _line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def _close(process: "subprocess.Popen[str]") -> None:
+    for stream in (process.stdin, process.stdout):
+        assert stream is not None
+        stream.close()
+    process.wait(30)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "lock"
+
+
+def test_a_lock_is_held_by_one(path: Path) -> None:
+    """While one holds it nobody else gets it, not even the same process; afterwards anybody does."""
+    one, other = RunLock(path), RunLock(path)
+    assert one.acquire()
+    assert not other.acquire()
+    assert lock_is_held(path)
+    one.release()
+    assert not lock_is_held(path)
+    assert other.acquire()
+    other.release()
+
+
+def test_releasing_twice_or_without_holding_is_harmless(path: Path) -> None:
+    """A finaliser may run at any time, and never releases another's lock."""
+    lock, other = RunLock(path), RunLock(path)
+    lock.release()
+    assert other.acquire()
+    lock.release()
+    assert lock_is_held(path)
+    other.release()
+    other.release()
+
+
+def test_a_lock_that_nobody_made_is_free(path: Path) -> None:
+    """Looking does not leave a file behind."""
+    assert not lock_is_held(path)
+    assert not path.exists()
+
+
+@pytest.mark.timeout(60)
+def test_a_killed_holder_holds_nothing(path: Path) -> None:
+    """kill -9 of the supervisor frees the lock at once: nobody has to guess from a pid."""
+    process = _holder(path)
+    try:
+        assert _line(process) == "True"
+        assert lock_is_held(path)
+        assert not RunLock(path).acquire()
+        process.kill()
+        process.wait(30)
+        assert not lock_is_held(path)
+        lock = RunLock(path)
+        assert lock.acquire()
+        lock.release()
+    finally:
+        process.kill()
+        _close(process)
+
+
+@pytest.mark.timeout(60)
+def test_a_child_of_the_holder_does_not_inherit_the_lock(path: Path) -> None:
+    """A session or evaluator that outlives a killed supervisor cannot keep the next one out."""
+    process = _holder(path, "with a child")
+    try:
+        assert _line(process) == "True"
+        child = int(_line(process))
+        process.kill()
+        process.wait(30)
+        os.kill(child, 0)
+        assert not lock_is_held(path)
+    finally:
+        process.kill()
+        _close(process)
+
+
+def test_the_pointer_is_read_back(tmp_path: Path) -> None:
+    """Who was last active can be told to a person."""
+    path = tmp_path / "state.json"
+    host, boot = this_machine()
+    pointer = Pointer("r", True, 12, 1.5, host, boot, "2026-01-31T12:00:00Z", "omagy")
+    write_pointer(path, pointer)
+    assert read_pointer(path) == pointer
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff", b'{"run_id": 1, "active": true}', b'{"active": true}'])
+def test_a_pointer_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> None:
+    """A damaged pointer blocks nobody."""
+    path = tmp_path / "state.json"
+    path.write_bytes(data)
+    assert read_pointer(path) is None
+    assert read_pointer(tmp_path / "missing") is None
+    assert read_pointer(tmp_path) is None

@@ -1,0 +1,79 @@
+"""Progress as plain lines."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from omagy_autoresearch.candidate import CandidateStatus
+from omagy_autoresearch.events import LaneReady, RunCreated, StopMode, StopRequested
+from omagy_autoresearch.mission import Budget
+from omagy_autoresearch.sessions import EndingKind
+from omagy_supervisor.ui.text import TextReporter, event_lines
+from unit.histories import BASELINE, PLAN, History, plan, scored
+
+
+def _lines(history: History) -> list[str]:
+    """What a person reads of the newest record."""
+    return event_lines(history.state, history.records[-1])
+
+
+def test_a_run_is_told_from_its_creation_to_its_end() -> None:
+    """Each fact that a person waits for is one line with its names and numbers."""
+    history = History(plan(Budget(max_iterations=1)))
+    assert isinstance(history.records[0].event, RunCreated)
+    assert _lines(history) == [f"run {PLAN.run_id}: branch {PLAN.branch_name}, agent command"]
+    assert _lines(history.tell(LaneReady(BASELINE))) == [f"lane ready at {BASELINE[:12]} in {PLAN.worktree_path}"]
+    history = History(plan(Budget(max_iterations=1))).measured(scored(2.0))
+    assert _lines(history) == ["baseline, the starting point passes, score 2"]
+    assert _lines(history.begun()) == ["iteration 1: session started"]
+    history = History(plan(Budget(max_iterations=1))).measured().candidate(scored(3.0))
+    assert _lines(history) == ["iteration 1: keep, score improved: 1 → 3 (+200.0%) | what was done"]
+    assert _lines(history.ended()) == ["run ended: finished, iteration budget used: 1 (budget.max_iterations)"]
+
+
+def test_sessions_that_did_not_work_say_why() -> None:
+    """The kind of the ending, its detail, and the wait that follows."""
+    history = History().measured().session(kind=EndingKind.UNREACHABLE, detail="refused")
+    first, second = _lines(history)
+    assert first == "session ended: unreachable: refused"
+    assert second.startswith("waiting until ")
+    assert second.endswith(" (10s), then trying again")
+    left = History().measured().left(CandidateStatus.NOOP, leftovers_ref="refs/x")
+    history = History().measured().session(left)
+    assert _lines(history) == ["uncommitted leftovers of the session are saved as refs/x"]
+    assert _lines(History().measured().session(kind=EndingKind.LOST).begun()) == [
+        "iteration 1 (attempt 2): session started"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "when"), [(StopMode.NOW, "now"), (StopMode.AFTER_ITERATION, "after this iteration")]
+)
+def test_a_request_to_stop_is_acknowledged(mode: StopMode, when: str) -> None:
+    """Whoever asked sees that it arrived, and when it takes effect."""
+    assert _lines(History().measured().tell(StopRequested(mode, "Ctrl-C"))) == [f"asked to stop {when} (Ctrl-C)"]
+
+
+def test_lines_reach_log_and_window(tmp_path: Path) -> None:
+    """Both get the same lines, and a log that is there is continued."""
+    log, window = tmp_path / "supervisor.log", io.StringIO()
+    log.write_text("before\n")
+    reporter = TextReporter(log, window)
+    history = History()
+    reporter.event(history.state, history.records[0])
+    reporter.note("a note")
+    reporter.close()
+    assert log.read_text() == "before\n" + window.getvalue()
+    assert window.getvalue().splitlines()[1] == " " * 10 + "a note"
+
+
+def test_a_closed_window_or_log_ends_no_run(tmp_path: Path) -> None:
+    """Progress is a courtesy: nobody reading it is no fault."""
+    window = io.StringIO()
+    reporter = TextReporter(tmp_path / "log", window)
+    window.close()
+    reporter.note("one")
+    reporter.close()
+    reporter.note("two")
+    assert "one" in (tmp_path / "log").read_text()
