@@ -1,4 +1,4 @@
-"""Plays the decisions of a run against a noisy evaluator, without anything but the core: fast enough for thousands."""
+"""Plays the decisions of a run against a noisy evaluator, with nothing but the core: fast enough for thousands."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -20,9 +20,18 @@ def gaussian(seed: int, relative: float) -> Measure:
     return lambda true: source.gauss(true, relative * true)
 
 
-def play(settings: EvaluatorSettings, candidates: Sequence[float], measure: Measure, start: float = 100.0) -> list[bool]:
+def heavy_tailed(seed: int, relative: float) -> Measure:
+    """As ``gaussian``, but one measurement in twenty is off by ten times as much."""
+    source = random.Random(seed)
+    return lambda true: source.gauss(true, relative * true * (10 if source.random() < 0.05 else 1))
+
+
+def play(
+    settings: EvaluatorSettings, candidates: Sequence[float], measure: Measure, start: float = 100.0
+) -> list[bool]:
     """Which of ``candidates`` (true scores) are kept, in turn; each is compared with what is kept by then."""
-    kept_true, standing, differences = start, None, ()
+    kept_true, standing = start, None
+    differences: tuple[float, ...] = ()
     decisions = []
     for true in (start, *candidates):
         results, verdict = _assay(settings, standing, differences, true, kept_true, measure)
