@@ -73,7 +73,7 @@ def split_arguments(argv: list[str]) -> Arguments:
 
 
 def _next_value(name: str, rest: list[str]) -> str:
-    if len(rest) < 2:
+    if len(rest) < 2 or rest[1].partition("=")[0] in _ALL:
         raise ContractError(f"{name} needs a value", f"for example {name} {_EXAMPLES[name]}")
     return rest[1]
 
@@ -96,7 +96,9 @@ def _for_codex(words: list[str]) -> tuple[str, ...]:
         if word == "--":
             break
         name = word.partition("=")[0]
-        if name in _ALL and name not in _CODEX_HAS_TOO:
+        if name in _CODEX_HAS_TOO:
+            continue
+        if name in _ALL:
             raise ContractError(
                 f"{name} is an option of omagy's, but stands where everything goes to Codex",
                 f"put it before the mission folder; if Codex is meant: -- {word}",

@@ -10,7 +10,6 @@ from omagy_autoresearch.advance import advance, begin
 from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.events import Applied, Record
 from omagy_autoresearch.ledger import Entry
-from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
 from omagy_autoresearch.names import leftovers_ref, own_commits_ref
 from omagy_autoresearch.run import InSession, RunState
@@ -101,9 +100,7 @@ def refuse_terminal(state: RunState) -> None:
 
 
 def refuse_unanswered(state: RunState, questions: Questions) -> None:
-    """Raises ContractError while a question of the run waits for its answer."""
-    if state.outcome is not Outcome.ASK_USER_QUESTION:
-        return
+    """Raises ContractError while a question of the run waits for its answer, whatever ended the run."""
     question = questions.open_question(state.plan.run_id)
     if question is not None:
         raise ContractError(

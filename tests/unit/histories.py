@@ -212,7 +212,7 @@ class History:
         return self.tell(RunResumed(overrides or Overrides()))
 
 
-def play(history: History, choose: Callable[[Step], Event | None]) -> Event:
+def play(history: History, choose: Callable[[Step], Event | None]) -> Event:  # noqa: C901 - one match over all steps
     """The event with which the loop answers the next step; ``choose`` decides what is not determined."""
     step = history.step()
     chosen = choose(step)

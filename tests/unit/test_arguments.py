@@ -138,7 +138,6 @@ def test_no_option_of_codexs_is_taken_for_a_typo(option: str) -> None:
     assert _split(f"m {option} x").codex_args == (option, "x")
 
 
-@pytest.mark.xfail(reason="--json and --help after the mission are refused as typos of themselves")
 @pytest.mark.parametrize("option", _BOTH)
 def test_an_option_that_both_have_goes_to_codex_after_the_mission(option: str) -> None:
     """Where a word stands decides whose it is, for the words that both programs know."""

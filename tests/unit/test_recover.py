@@ -11,6 +11,7 @@ from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.manifest import manifest, manifest_json
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.prompt import Answer
+from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import LaneStatus
 from omagy_supervisor.recover import (
@@ -75,6 +76,21 @@ class StandingLane:
 
     def diff_stat(self, base: str, commit: str) -> DiffStat:
         return DiffStat(0, 0, 0)
+
+    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
+        return ()
+
+    def unfit(self, commit: str) -> str:
+        return ""
+
+    def tracked_files(self, commit: str) -> frozenset[str]:
+        return frozenset()
+
+    def dependency_key(self, commit: str) -> str:
+        return ""
+
+    def attributes_key(self) -> str:
+        return ""
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
         self.calls.append(f"save {ref} {keep_aside.name}")
@@ -226,7 +242,6 @@ def test_an_unanswered_question_is_refused_with_its_words() -> None:
     refuse_unanswered(_stopped().state, Questions())
 
 
-@pytest.mark.xfail(reason="only a run that ended as askuserQuestion is refused")
 def test_an_unanswered_question_is_refused_whatever_else_ended_the_run() -> None:
     """A run that a person stopped right after a session had asked waits for the answer too."""
     history = History().measured().said(CandidateStatus.NOOP, question_id="q1")
