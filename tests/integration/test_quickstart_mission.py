@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
+
+from fakes.workspace import Workspace
 
 QUICKSTART = Path(__file__).parents[2] / "missions" / "quickstart"
 GOOD = (QUICKSTART / "logstats.py").read_text(encoding="utf-8")
@@ -38,10 +41,9 @@ class Mission:
     def write(self, text: str) -> None:
         (self.folder / "logstats.py").write_text(text, encoding="utf-8")
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run the evaluator's command of sandbox.md, with this Python."""
-        (line,) = [line for line in frontmatter() if line.strip().startswith("command: ")]
-        python, *words = shlex.split(line.partition("command: ")[2])
+    def run(self, *arguments: str, block: str = "evaluator") -> subprocess.CompletedProcess[str]:
+        """Run a command of sandbox.md, with this Python."""
+        python, *words = shlex.split(frontmatter()[block]["command"])
         assert python == "python3"
         return subprocess.run(
             [sys.executable, *words, *arguments], cwd=self.root, capture_output=True, text=True, timeout=100
@@ -58,12 +60,20 @@ class Mission:
     def speed(self) -> float:
         result = self.evaluate()
         assert result["pass"], result
-        assert abs(result["score"] / result["speed"] - 1) < 0.06
-        return float(result["speed"])
+        return float(result["score"])
+
+    def guard(self) -> str:
+        """What the guard says against the program; empty when it passes."""
+        done = self.run(block="guard")
+        assert done.stdout == ""
+        assert (done.returncode == 0) == (done.stderr == "")
+        return done.stderr
 
 
-def frontmatter() -> list[str]:
-    return (QUICKSTART / "sandbox.md").read_text(encoding="utf-8").split("---\n")[1].splitlines()
+def frontmatter() -> dict[str, Any]:
+    """The settings of the mission."""
+    text = (QUICKSTART / "sandbox.md").read_text(encoding="utf-8").split("---\n")[1]
+    return dict(YAML(typ="safe").load(text))
 
 
 @pytest.fixture
@@ -78,11 +88,14 @@ def test_the_program_starts_as_fast_as_its_reference(mission: Mission) -> None:
 
 
 def test_each_improvement_of_the_rehearsal_is_a_clear_one(mission: Mission) -> None:
-    """The steps are 2.7, 1.8 and 1.45 on a quiet machine; a tenth is left of each on the busiest."""
+    """The steps are 2.7, 1.8 and 1.45 on a quiet machine; a tenth is left of each on the busiest. The guard has
+    nothing against any of them."""
     speeds = [1.0]
+    assert mission.guard() == ""
     for number in (1, 3, 7):
         mission.apply(number)
         speeds.append(mission.speed())
+        assert mission.guard() == ""
     steps = [after / before for before, after in itertools.pairwise(speeds)]
     assert min(steps) > 1.1, speeds
 
@@ -107,8 +120,35 @@ def test_the_wrong_output_of_the_rehearsal_is_named(mission: Mission) -> None:
 
 
 def test_the_rehearsal_has_a_proposal_for_each_iteration_of_the_budget() -> None:
-    (line,) = [line for line in frontmatter() if "max_iterations" in line]
-    assert int(line.partition(":")[2]) == len(list((QUICKSTART / "rehearsal").iterdir()))
+    assert frontmatter()["budget"]["max_iterations"] == len(list((QUICKSTART / "rehearsal").iterdir()))
+
+
+def test_a_rehearsal_shows_every_kind_of_decision(ws: Workspace) -> None:
+    """A whole run without a model keeps the three improvements, refuses the slower, the wrong and the cheating
+    proposal each for its reason, and confirms at its end that what was kept is faster."""
+    shutil.copytree(QUICKSTART, ws.root / "missions/quickstart", ignore=shutil.ignore_patterns("__pycache__"))
+    ws.commit()
+    done = ws.omagy("autoresearch", "--foreground", "--agent", "rehearsal", "missions/quickstart", timeout=150)
+    assert done.returncode == 0, done.stderr
+    expected = [
+        ("baseline", "the starting point passes"),
+        ("keep", "score improved"),
+        ("discard", "score got worse"),
+        ("keep", "score improved"),
+        ("discard", "the evaluator says pass=false: the summary differs from the reference in paths./"),
+        ("noop", "the session found nothing to change"),
+        ("error", "candidate.json: "),
+        ("keep", "score improved"),
+        ("discard", "missions/quickstart/evaluate.py: it is protected"),
+    ]
+    entries = ws.ledger()["entries"]
+    assert [entry["decision"] for entry in entries] == [decision for decision, _ in expected], entries
+    for entry, (_, reason) in zip(entries, expected, strict=True):
+        assert reason in entry["decision_reason"]
+    assert len(entries[0]["evaluator"]["samples"]) == 3
+    assert [one["kind"] for one in entries[1]["measurements"]] == ["evaluator", "guard"]
+    assert "scores vary by" in done.stderr
+    assert "of 3 keeps, 3 hold" in (ws.folder() / "handoff.md").read_text()
 
 
 REMEMBERS = """
@@ -192,3 +232,41 @@ def test_a_reference_that_does_not_work_is_an_error_of_the_evaluator(mission: Mi
     done = mission.run()
     assert (done.returncode, done.stdout) == (1, "")
     assert "reference.py does not work: the program failed: ZeroDivisionError" in done.stderr
+
+
+FORBIDDEN = {
+    "another package": (
+        "import numpy as np\n",
+        "line 1: it imports numpy, which a log summary has no use for",
+    ),
+    "its neighbours": ("import reference\n", "it imports reference, which"),
+    "a relative import": ("x = 1\nfrom . import worker\n", "line 2: it imports ., which"),
+    "a process": ("def summarise(lines):\n    import subprocess\n", "line 2: it imports subprocess, which"),
+    "processes": ("from concurrent.futures import ProcessPoolExecutor\n", "imports concurrent"),
+    "compiled code": ("import ctypes.util as u\n", "imports ctypes"),
+    "code from text": ("exec('1')\n", "it uses exec"),
+    "an import from text": ("__import__('os')\n", "it uses __import__"),
+    "files": ("open('known.json')\n", "it uses open"),
+    "the way round": ("().__class__.__base__\n", "it reaches for __"),
+    "newer Python": ("type X = int\n", "it does not parse on Python 3.11"),
+    "no Python": ("def\n", "line 1: it does not parse on Python 3.11"),
+    "too much": ("\n" * 301, "it has more than 300 lines"),
+    "a NUL": ("x = 1\0\n", "it "),
+}
+
+
+@pytest.mark.parametrize("name", FORBIDDEN)
+def test_the_guard_refuses_what_the_mission_forbids(mission: Mission, name: str) -> None:
+    """Each forbidden thing is refused with its line and reason, without running the program."""
+    program, reason = FORBIDDEN[name]
+    mission.write(program)
+    said = mission.guard()
+    assert said.startswith("logstats.py: ")
+    assert reason in said
+    assert "Traceback" not in said
+
+
+def test_the_guard_refuses_a_program_that_is_missing(mission: Mission) -> None:
+    """No program is no reason to pass."""
+    (mission.folder / "logstats.py").unlink()
+    assert "it cannot be read: FileNotFoundError" in mission.guard()

@@ -182,11 +182,11 @@ def test_a_broken_artifact_is_not_json_and_comes_without_a_commit(lane: Lane) ->
     assert (lane.head, lane.git("status", "--porcelain")) == (base, "")
 
 
-@pytest.mark.parametrize("iteration", [8, 1000])
+@pytest.mark.parametrize("iteration", [9, 1000])
 def test_after_the_last_proposal_there_is_only_a_noop_that_says_so(lane: Lane, iteration: int) -> None:
     artifact = lane.play(iteration)
     assert artifact["status"] == "noop"
-    assert f"no more proposals: iteration {iteration} of 7" in artifact["description"]
+    assert f"no more proposals: iteration {iteration} of 8" in artifact["description"]
 
 
 def test_a_patch_that_meets_other_text_is_a_noop_with_gits_reason(lane: Lane) -> None:
