@@ -132,6 +132,7 @@ def _launch(
     text = instructions(state, spec.base_commit, str(spec.candidate_file), answers)
     write_atomic(spec.instructions_file, text.encode(), durable=False)
     command = world.agent.command(spec)
+    attempt.remove_handovers()
     pipe = attempt.handover()
     make_pipe(pipe)
     world.terminal.open_window(window, runner_argv(attempt.root, pipe), spec.worktree)
