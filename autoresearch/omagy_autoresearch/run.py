@@ -141,6 +141,11 @@ class RunState(Struct, frozen=True):
         return isinstance(self.phase, Ended)
 
     @property
+    def work(self) -> Phase:
+        """The phase in which the run works, or worked when it ended."""
+        return self.phase.resume_at if isinstance(self.phase, Ended) else self.phase
+
+    @property
     def outcome(self) -> Outcome | None:
         return self.phase.outcome if isinstance(self.phase, Ended) else None
 

@@ -22,7 +22,7 @@ from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, this_
 from omagy_supervisor.adapters.processes import SystemProcesses
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.bootstrap import make_records, make_stops, make_world
-from omagy_supervisor.files import fsync_dir, make_folder
+from omagy_supervisor.files import cannot_write, fsync_dir, make_folder
 from omagy_supervisor.loop import drive, record
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.perform import perform
@@ -166,7 +166,10 @@ def _create(folder: RunFolder, request: Fresh) -> LoadedRun:
     if folder.journal.exists():
         raise ContractError(f"run {request.run_id} exists already", "start again: the next run gets another name")
     make_folder(folder.root)
-    fsync_dir(folder.root.parent)
+    try:
+        fsync_dir(folder.root.parent)
+    except OSError as error:
+        raise cannot_write(folder.root, error) from error
     first = Record(SystemClock().now(), 0.0, RunCreated(request.plan))
     journal = FileJournal(folder.journal, 0)
     journal.append(first)
@@ -203,7 +206,7 @@ def _take_on(world: World, run: LoadedRun, request: Request) -> RunState:
 
 def _end_strays(world: World, state: RunState) -> None:
     """End what earlier lives left running; the session that is under way is adopted instead."""
-    worktree, phase = state.plan.worktree_path, state.phase
+    worktree, phase = state.plan.worktree_path, state.work
     world.processes.sweep(evaluator_cookie(worktree))
     if not isinstance(phase, InSession):
         world.processes.sweep(sessions_cookie(worktree))

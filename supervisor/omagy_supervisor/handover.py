@@ -58,7 +58,7 @@ def _open_for_reader(path: Path, expected: Callable[[float], bool]) -> int:
 
 
 def receive(path: Path, patience_s: float = PATIENCE_S) -> dict[str, Any]:
-    """Read the payload from the pipe; gives up when nobody writes. Raises HandoverError."""
+    """Read the payload from the pipe and remove it; gives up when nobody writes. Raises HandoverError."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -69,6 +69,8 @@ def receive(path: Path, patience_s: float = PATIENCE_S) -> dict[str, Any]:
         raise HandoverError("it was cut short") from None
     finally:
         os.close(fd)
+        with contextlib.suppress(OSError):
+            path.unlink()  # whoever made it may have died meanwhile
     if not isinstance(data, dict):
         raise HandoverError("it is not what was expected")
     return data

@@ -147,3 +147,8 @@ class AttemptFolder:
     def handover(self) -> Path:
         """A pipe for what must not lie on disk; unique to each supervisor, so an old one is never answered."""
         return self.root / f"handover-{os.getpid()}"
+
+    def remove_handovers(self) -> None:
+        """Remove the pipes of supervisors that died before anybody came to read them."""
+        for pipe in self.root.glob("handover-*"):
+            pipe.unlink(missing_ok=True)

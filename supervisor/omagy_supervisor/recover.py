@@ -12,7 +12,7 @@ from omagy_autoresearch.events import Applied, Record
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.manifest import Manifest
 from omagy_autoresearch.names import leftovers_ref, own_commits_ref
-from omagy_autoresearch.run import InSession, RunState
+from omagy_autoresearch.run import Idle, InSession, Pausing, RunState
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Lane, LaneStatus, Questions
 
@@ -121,12 +121,16 @@ def refuse_missing_worktree(state: RunState) -> None:
 
 def refuse_dirty_lane(state: RunState, lane: Lane) -> None:
     """Raises ContractError when the lane of an ended run has changes that the run did not leave."""
-    if state.tip is not None:
+    if state.tip is not None and not isinstance(state.work, InSession):
         _refuse_dirty(state, lane.status())
 
 
 def _refuse_dirty(state: RunState, status: LaneStatus) -> None:
-    if not status.dirty:
+    """An end between iterations leaves a lane that is nobody's but the person's.
+
+    A full disk, or git, can end a run in the middle of an iteration: what lies there then is the run's own.
+    """
+    if not status.dirty or not state.ended or not isinstance(state.work, Idle | Pausing):
         return
     plan = state.plan
     shown = ", ".join(status.dirty[:_SHOWN]) + (", …" if len(status.dirty) > _SHOWN else "")
@@ -143,11 +147,11 @@ def settle_lane(state: RunState, lane: Lane, folder: RunFolder, *, save_leftover
     A session that may still live is left alone: what it leaves is saved when it is collected. Returns what was
     saved, for the person to read. Raises ContractError for changes in the lane of a run that had ended.
     """
-    if state.tip is None or isinstance(state.phase, InSession):
+    if state.tip is None or isinstance(state.work, InSession):
         return []
     lane.sweep_locks()
     status, plan = lane.status(), state.plan
-    if state.ended and not save_leftovers:
+    if not save_leftovers:
         _refuse_dirty(state, status)
     label = f"resume-{state.lives}"
     saved = []

@@ -138,9 +138,9 @@ def _launch(
     text = instructions(state, spec.base_commit, str(spec.candidate_file), answers, lessons)
     write_atomic(spec.instructions_file, text.encode(), durable=False)
     command = world.agent.command(spec)
+    attempt.remove_handovers()
     pipe = attempt.handover()
     make_pipe(pipe)
-    world.terminal.open_window(window, runner_argv(attempt.root, pipe), spec.worktree)
     payload: dict[str, Any] = {
         "argv": list(command.argv),
         "environment": dict(command.environment),
@@ -149,12 +149,15 @@ def _launch(
         "render": command.render,
     }
     try:
+        world.terminal.open_window(window, runner_argv(attempt.root, pipe), spec.worktree)
         offer(pipe, payload, _can_still_come(world, window))
     except HandoverError as error:
         # Nothing was paid for yet: the attempt counts as lost, and is repeated within bounds.
         world.terminal.close_window(window)
         world.reporter.note(f"the session's window closed before it began: {error}")
         return None
+    finally:
+        attempt.remove_handovers()
     return _await_runner(world, attempt, window)
 
 

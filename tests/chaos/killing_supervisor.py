@@ -1,16 +1,19 @@
-"""omagy, killed at one boundary of its journal, again and again without paying for its imports each time.
+"""omagy, killed at one of its effects, again and again without paying for its imports each time.
 
 Each line on stdin is a JSON object: ``args`` of a command line, ``cwd``, ``environment``, ``out`` and ``err``
-(files), and where it dies: ``moment`` and ``number``. A child of this process runs omagy so and kills itself
-at its ``number``-th append to a journal: ``before`` anything of the line is written, ``torn`` with half of it
-written, ``after`` it is durable; ``never`` runs omagy undisturbed. The answer is the child's exit status, or its
-signal as a negative number.
+(files), and where it dies: ``moment``, ``number``, ``at``. A child of this process runs omagy so and kills itself at
+its ``number``-th append to a journal: ``before`` anything of the line is written, ``torn`` with half of it written,
+``after`` it is durable; ``never`` runs omagy undisturbed. ``at`` names a function (``module:name``) to die before or
+after instead. The answer is the child's exit status, or its signal as a negative number.
 """
 
+import importlib
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from omagy_autoresearch.events import Record
@@ -22,28 +25,52 @@ from omagy_supervisor.commands import launch, resume, steer
 _LOADED = (launch, resume, steer)  # cli imports them late; here they are loaded once
 
 
-class KillingJournal(FileJournal):
-    """A journal that takes its process with it."""
+class Death:
+    """Counts effects down to the one that it comes with."""
 
-    moment = "never"
-    left = 0
+    def __init__(self, moment: str, number: int) -> None:
+        self._moment = moment
+        self._left = number
 
-    def append(self, record: Record) -> None:
-        KillingJournal.left -= 1
-        moment = self.moment if self.left == 0 else "never"
+    def around(self, effect: Callable[[], Any], torn: Callable[[], Any] = lambda: None) -> Any:
+        self._left -= 1
+        moment = self._moment if self._left == 0 else "never"
         if moment == "torn":
-            line = encode_line(record)
-            os.write(self._fd, line[: len(line) // 2])
+            torn()
         if moment in ("before", "torn"):
             os.kill(os.getpid(), signal.SIGKILL)
-        super().append(record)
+        result = effect()
         if moment == "after":
             os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+
+def killing_journal(death: Death) -> type[FileJournal]:
+    class KillingJournal(FileJournal):
+        def append(self, record: Record) -> None:
+            line = encode_line(record)
+            torn = partial(os.write, self._fd, line[: len(line) // 2])
+            death.around(partial(super().append, record), torn)
+
+    return KillingJournal
+
+
+def prepare(at: str, death: Death) -> None:
+    """Put ``death`` where it is to be met."""
+    if at:
+        module, name = at.split(":")
+        target = vars(importlib.import_module(f"omagy_supervisor.{module}"))
+        target[name] = partial(
+            lambda real, *args, **kwargs: death.around(partial(real, *args, **kwargs)), target[name]
+        )
+        return
+    for module in (bootstrap, daemon):
+        vars(module)["FileJournal"] = killing_journal(death)
 
 
 def live(order: dict[str, Any]) -> None:
     """One life of omagy, in this process."""
-    KillingJournal.moment, KillingJournal.left = order["moment"], order["number"]
+    prepare(order["at"], Death(order["moment"], order["number"]))
     os.setsid()
     os.chdir(order["cwd"])
     os.environ.clear()
@@ -57,8 +84,6 @@ def live(order: dict[str, Any]) -> None:
 
 
 def serve() -> None:
-    for module in (bootstrap, daemon):
-        vars(module)["FileJournal"] = KillingJournal
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

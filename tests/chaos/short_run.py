@@ -81,15 +81,16 @@ AGENTS = {"usual": _AGENT + _USUAL, "aborting": _AGENT + _ABORTING}
 class Kill:
     """The supervisor dies at append ``number`` to its journal; ``moment`` as killing_supervisor.py knows it.
 
-    With ``git`` it dies at its call ``number`` of git instead: before it, after it, or in it, which leaves locks.
+    ``at`` names another effect to die at: a function of omagy's, or ``git`` for its call ``number`` of git, before
+    it, after it, or in it, which leaves locks.
     """
 
     moment: str
     number: int
-    git: bool = False
+    at: str = ""
 
     def __str__(self) -> str:
-        return f"{'git-' if self.git else ''}{self.moment}-{self.number}"
+        return f"{self.at and self.at + '-'}{self.moment}-{self.number}"
 
 
 UNDISTURBED = Kill("never", 0)
@@ -176,10 +177,11 @@ class ShortRun:
 
     def _omagy(self, kill: Kill, *args: str) -> Done:
         folder = self.ws.plan_file.parent
-        git_kill = {"KILL_GIT": f"{kill.moment}-{kill.number}"} if kill.git else {}
+        git_kill = {"KILL_GIT": f"{kill.moment}-{kill.number}"} if kill.at == "git" else {}
         order = {
-            "moment": "never" if kill.git else kill.moment,
+            "moment": "never" if git_kill else kill.moment,
             "number": kill.number,
+            "at": "" if git_kill else kill.at,
             "args": ["autoresearch", *args],
             "cwd": str(self.ws.root),
             "environment": {**self.ws.environment, "PATH": str(self._programs), **git_kill},

@@ -19,6 +19,21 @@ SEEDS = range(8)
 GIT_PARTS = 16
 GIT_MOMENTS = ("locked", "after", "locked")
 
+AT_OTHER_EFFECTS = [
+    Kill("before", 2, "sessions:make_pipe"),
+    Kill("after", 2, "sessions:make_pipe"),
+    Kill("after", 3, "sessions:offer"),
+    Kill("before", 3, "sessions:_exit_record"),
+    Kill("after", 4, "sessions:write_atomic"),
+    Kill("after", 3, "adapters.records:write_atomic"),
+    Kill("after", 6, "adapters.records:write_atomic"),
+    Kill("before", 2, "adapters.ledger_file:_exchange"),
+    Kill("after", 2, "adapters.ledger_file:_exchange"),
+    Kill("before", 1, "adapters.git.exclude:write_atomic"),
+    Kill("before", 2, "adapters.git.lane:fsync_dir"),
+    Kill("after", 5, "files:fsync_dir"),
+]
+
 Ends = dict[str, dict[str, Any]]
 
 
@@ -112,9 +127,21 @@ def test_a_run_killed_around_a_git_command_ends_as_the_undisturbed_one(
     """The same for its calls of git, from the first to the last; one that is killed leaves its locks behind."""
     run = ShortRun(supervisors, ws)
     number = 1 + part * undisturbed["usual"]["git calls"] // GIT_PARTS
-    assert run.launch(Kill(GIT_MOMENTS[part % 3], number, git=True)).returncode == KILLED
+    assert run.launch(Kill(GIT_MOMENTS[part % 3], number, "git")).returncode == KILLED
     go_on(run)
     check(ws, run.run_id)
+    assert run.final_state() == undisturbed["usual"]["state"]
+
+
+@pytest.mark.parametrize("kill", AT_OTHER_EFFECTS, ids=str)
+def test_a_run_killed_at_another_effect_ends_as_the_undisturbed_one(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, kill: Kill
+) -> None:
+    """The same around what is neither journal nor git: starting a session, and the files that the world reads."""
+    run = ShortRun(supervisors, ws)
+    assert run.launch(kill).returncode == KILLED
+    go_on(run)
+    check(ws)
     assert run.final_state() == undisturbed["usual"]["state"]
 
 

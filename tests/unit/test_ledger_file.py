@@ -141,7 +141,7 @@ def _deleted(shadow: Path) -> None:
 
 def _longer(shadow: Path) -> None:
     with shadow.open("ab") as file:
-        file.write(b"junk" * 100)
+        file.write(b"junk" * 10_000)
 
 
 def _a_pipe(shadow: Path) -> None:
@@ -203,7 +203,7 @@ def test_an_end_is_recorded_and_taken_back_by_a_resume(path: Path, tmp_path: Pat
     assert path.read_bytes() == _rewritten(tmp_path, ENTRIES[:2], "userinterlude", "stopped by Ctrl-C")
     ledger.append(ENTRIES[2])
     assert path.read_bytes() == _rewritten(tmp_path, ENTRIES[:3])
-    resumed = LedgerFile(path, "r", ENTRIES[:3], "blocked", "x")
+    resumed = LedgerFile(path, "r", ENTRIES[:3], "blocked", "a long reason " * 1000)
     resumed.append(ENTRIES[3])
     assert path.read_bytes() == _rewritten(tmp_path, ENTRIES[:4])
 

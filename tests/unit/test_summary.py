@@ -116,6 +116,18 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
         Outcome.BLOCKED,
         ["free some space", RESUME],
     ),
+    "blocked by the disk after an abort was settled": (
+        lambda: (
+            History()
+            .measured()
+            .said(CandidateStatus.ABORT)
+            .ended()
+            .resumed()
+            .tell(RunEnded(Outcome.BLOCKED, "disk full (free some space, then resume)"))
+        ),
+        Outcome.BLOCKED,
+        ["free some space", RESUME],
+    ),
     "stopped": (_stopped, Outcome.USERINTERLUDE, [RESUME]),
     "stopped before its baseline": (
         lambda: History().tell(LaneReady(BASELINE), StopRequested(StopMode.NOW, "SIGTERM")).ended(),

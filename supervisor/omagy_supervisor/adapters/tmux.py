@@ -44,7 +44,8 @@ class Tmux:
         answer = self._cmd(*args)
         if answer.returncode != 0:
             words = " ".join(answer.stderr) or f"status {answer.returncode}"
-            raise OmagyError(f"tmux could not {what}: {words}", f"see the server with `tmux -L {self.socket} ls`")
+            hint = f"see the server with `tmux -L {self.socket} ls`"
+            raise OmagyError(f"tmux could not {what}: {words}", hint, recoverable=True)
         return list(answer.stdout)
 
     def has_session(self, name: str) -> bool:
@@ -76,7 +77,8 @@ class Tmux:
         answer = self._cmd("list-panes", "-a", "-F", form)
         if answer.returncode != 0:
             if self._server.is_alive():
-                raise OmagyError(f"tmux could not list its windows: {' '.join(answer.stderr)}")
+                words = " ".join(answer.stderr)
+                raise OmagyError(f"tmux could not list its windows: {words}", recoverable=True)
             return []
         rows = (line.split("\t") for line in answer.stdout)
         return [Window(row[0], row[1], row[2], int(row[3]), row[4] == "1") for row in rows if len(row) == 5]

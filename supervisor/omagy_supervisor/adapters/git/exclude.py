@@ -49,9 +49,8 @@ def _read(path: Path) -> bytes:
 
 def _without_block(text: bytes) -> bytes:
     end = text.find(_END, max(text.find(_BEGIN), 0))
-    start = text.rfind(
-        _BEGIN, 0, max(end, 0)
-    )  # the nearest: lines between half a block and a whole one are the user's
+    # The nearest beginning: lines between half a block and a whole one are the user's.
+    start = text.rfind(_BEGIN, 0, max(end, 0))
     if start < 0 or end < 0:
         return text
     return text[:start] + text[end + len(_END) :].removeprefix(b"\n")
