@@ -89,7 +89,8 @@ def _in_phase(state: RunState, record: Record) -> RunState:
             commit = event.baseline_commit
             return replace(state, baseline_commit=commit, tip=commit, surface=event.surface, phase=Evaluating(commit))
         case (Idle(), SessionBegun() as event):
-            return replace(state, iteration=event.iteration, attempt=event.attempt, phase=InSession(event.attempt))
+            session = InSession(event.attempt)
+            return replace(state, iteration=event.iteration, attempt=event.attempt, phase=session, remeasured=())
         case (InSession(), SessionEnded() as event):
             return _session_ended(state, event, record.at)
         case (Evaluating() as phase, Evaluated() as event):
@@ -285,8 +286,7 @@ def _resumed(state: RunState, event: RunResumed) -> RunState:
         phase=_remeasured(state, phase),
         plan=_overridden(state.plan, event),
         budget=_merged(state.budget, overrides.budget),
-        streaks=Streaks(),
-        remeasured=(),
+        streaks=Streaks() if answered else state.streaks,
         failures=0,
         blocker="",
         settled=state.settled or answered,

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 from omagy_autoresearch.durations import format_duration
-from omagy_autoresearch.strict_json import JsonProblem, loads, loads_object
+from omagy_autoresearch.strict_json import JsonProblem, NotJson, loads_object
 
 _EXTRA_LIMIT = 2048
 _TAIL_LIMIT = 2048
@@ -134,20 +134,21 @@ def _answer(run: EvaluatorRun) -> dict[str, Any]:
         raise JsonProblem("the evaluator printed nothing; it must print a JSON object with pass and score")
     try:
         return loads_object(run.stdout)
-    except JsonProblem as problem:
+    except NotJson as problem:
         return _last_object_line(run.stdout, problem)
+    except JsonProblem as problem:
+        raise JsonProblem(f"the evaluator's output has no JSON object: {problem}") from None
 
 
 def _last_object_line(stdout: bytes, whole: JsonProblem) -> dict[str, Any]:
+    """The last line that is meant as a JSON object. A broken one is refused, not passed over for an earlier one."""
     for line in reversed(stdout.splitlines()):
         if not line.strip().startswith(b"{"):
             continue
         try:
-            value = loads(line)
+            return loads_object(line)
         except JsonProblem as problem:
             raise JsonProblem(f"the evaluator's last line that looks like JSON: {problem}") from None
-        if isinstance(value, dict):
-            return value
     raise JsonProblem(f"the evaluator's output has no JSON object: {whole}")
 
 

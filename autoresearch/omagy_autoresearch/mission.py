@@ -61,6 +61,11 @@ class EvaluatorSettings(Struct, frozen=True):
     constraints: tuple[Constraint, ...] = ()
     holdout: Holdout | None = None
 
+    @property
+    def guarded_from_noise(self) -> bool:
+        """True when the mission says what a gain has to clear."""
+        return self.repeats > 1 or self.min_improvement is not None
+
 
 class Guard(Struct, frozen=True):
     """A command that must exit 0 before a candidate is kept: tests, types, lint."""

@@ -62,18 +62,21 @@ def margin(differences: Sequence[float], aggregate: Aggregate, counts: Sequence[
     return _CLEAR * (1.0 + _WIDENING / freedom) * standard_error(sigma, aggregate, counts)
 
 
-def noise_note(scores: Sequence[float], differences: Sequence[float]) -> str:
-    """What a baseline that was measured more than once says about the evaluator; empty for a single measurement."""
+def noise_note(scores: Sequence[float], differences: Sequence[float], *, guarded: bool = False) -> str:
+    """What a baseline that was measured more than once says about the evaluator; empty for a single measurement.
+
+    ``guarded`` tells that the mission already says what a gain has to clear.
+    """
     if len(scores) < 2:
         return ""
     sigma, level = spread(differences) or 0.0, abs(fmean(scores))
     if sigma == 0.0:
         return f"{len(scores)} measurements of the baseline agree exactly"
     shown = f"{sigma / level:.1%}" if level else f"{sigma:.3g}"
-    return (
-        f"scores vary by {shown} from one measurement to the next: a gain below that will look like progress; "
-        "set evaluator.repeats or evaluator.min_improvement"
-    )
+    told = f"scores vary by {shown} from one measurement to the next"
+    if guarded:
+        return told
+    return f"{told}: a gain below that will look like progress; set evaluator.repeats or evaluator.min_improvement"
 
 
 def remembered(differences: Sequence[float], more: Sequence[float]) -> tuple[float, ...]:

@@ -16,6 +16,10 @@ class JsonProblem(Exception):  # noqa: N818 - it is a finding about somebody's d
     """Why some bytes are not the JSON object that was expected."""
 
 
+class NotJson(JsonProblem):
+    """They are no JSON at all, in contrast to JSON that says what it must not."""
+
+
 def loads_object(raw: bytes | str) -> dict[str, Any]:
     """The JSON object in ``raw``. Raises JsonProblem."""
     value = loads(raw)
@@ -29,13 +33,13 @@ def loads(raw: bytes | str) -> Any:
     try:
         text = raw.decode("utf-8-sig") if isinstance(raw, bytes) else raw
     except UnicodeDecodeError as error:
-        raise JsonProblem(f"it is not UTF-8 (byte {error.start})") from None
+        raise NotJson(f"it is not UTF-8 (byte {error.start})") from None
     try:
         value = json.loads(
             text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite, parse_int=_int
         )
     except json.JSONDecodeError as error:
-        raise JsonProblem(f"it is not JSON (line {error.lineno}: {error.msg})") from None
+        raise NotJson(f"it is not JSON (line {error.lineno}: {error.msg})") from None
     except RecursionError:
         raise JsonProblem("it is nested too deeply") from None
     if _depth_exceeds(value, _DEEPEST):

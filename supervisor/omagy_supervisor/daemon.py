@@ -107,7 +107,8 @@ def _locked(root: StateRoot) -> Iterator[None]:
     root.prepare()
     lock = RunLock(root.lock)
     try:
-        free = lock.acquire()
+        # Whoever only looks whether a run is active holds the lock for a moment: that must not refuse a launch.
+        free = lock.acquire(tries=25)
     except OSError as error:
         raise StorageError(f"{root.lock} cannot be locked: {error.strerror}") from None
     if not free:

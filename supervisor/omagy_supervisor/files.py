@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import secrets
 import shutil
 import stat
 from pathlib import Path
@@ -26,10 +27,9 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 
     Whatever stood there (a link too) is replaced, never followed. Raises StorageError.
     """
-    tmp = path.with_name(f".{path.name}{_TMP}")
+    # A name that nobody can have put something under: a folder in its place would be in the way for good.
+    tmp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_TMP}")
     try:
-        with contextlib.suppress(FileNotFoundError):
-            tmp.unlink()
         fd = os.open(tmp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
         try:
             write_all(fd, data)

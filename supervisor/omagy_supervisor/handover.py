@@ -34,16 +34,22 @@ def offer(path: Path, payload: dict[str, Any], expected: Callable[[float], bool]
     """
     fd = _open_for_reader(path, expected)
     try:
-        os.set_blocking(fd, True)
-        data = memoryview(json.dumps(payload).encode())
-        while data:
-            data = data[os.write(fd, data) :]
+        _write_all(fd, memoryview(json.dumps(payload).encode()), expected)
     except BrokenPipeError:
         raise HandoverError("the other side went away") from None
     finally:
         os.close(fd)
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _write_all(fd: int, data: memoryview, expected: Callable[[float], bool]) -> None:
+    while data:
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:
+            if not expected(0.01):
+                raise HandoverError("the other side stopped taking it") from None
 
 
 def _open_for_reader(path: Path, expected: Callable[[float], bool]) -> int:
@@ -65,7 +71,7 @@ def receive(path: Path, patience_s: float = PATIENCE_S) -> dict[str, Any]:
         raise HandoverError(f"{path}: {error.strerror}") from None
     try:
         data = json.loads(_read_to_end(fd, patience_s))
-    except json.JSONDecodeError:
+    except (json.JSONDecodeError, UnicodeDecodeError):
         raise HandoverError("it was cut short") from None
     finally:
         os.close(fd)

@@ -105,6 +105,7 @@ def test_an_answer_is_found_in_the_output(stdout: bytes, passed: bool, score: fl
         (b"log\n{'pass': True}", "the evaluator's last line that looks like JSON: it is not JSON"),
         (b'{"pass": true, "score": 1}\n{"pass": true, "score": NaN}', "NaN is not a number"),
         (b'{"pass": true, "score": 1}\n{"pass": tru', "it is not JSON"),
+        (b'{"pass": true, "score": NaN, "parts": [\n{"pass": true, "score": 9}\n]}', "NaN is not a number"),
     ],
 )
 def test_a_bad_answer_is_a_fault_with_its_reason(stdout: bytes, error: str) -> None:

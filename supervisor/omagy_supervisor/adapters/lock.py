@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import threading
 from pathlib import Path
 
 import msgspec
@@ -32,16 +33,19 @@ class RunLock:
         self._path = path
         self._fd: int | None = None
 
-    def acquire(self) -> bool:
-        """False when somebody else holds it. Raises OSError."""
+    def acquire(self, tries: int = 1) -> bool:
+        """False when somebody else holds it, on each of ``tries`` 20 ms apart. Raises OSError."""
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            return False
-        self._fd = fd
-        return True
+        for _ in range(tries):
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                threading.Event().wait(0.02)
+            else:
+                self._fd = fd
+                return True
+        os.close(fd)
+        return False
 
     def release(self) -> None:
         if self._fd is not None:

@@ -215,11 +215,10 @@ def _judge_baseline(plan: RunPlan, found: list[Evaluation], whole: Evaluation, f
     settings = plan.contract.evaluator
     if settings.keep_policy == "score_improvement" and whole.passed and whole.score is None:
         findings.problems.append("evaluator: it gives no score, so nothing can improve on it (or use pass_only)")
-    note = noise_note(scores(found), pairs(scores(found)))
+    note = noise_note(scores(found), pairs(scores(found)), guarded=settings.guarded_from_noise)
     sigma = spread(pairs(scores(found)))
     findings.facts["noise"] = {"spread": sigma, "says": note}
-    unprotected = settings.repeats == 1 and settings.min_improvement is None
-    if sigma and unprotected and settings.keep_policy == "score_improvement":
+    if sigma and not settings.guarded_from_noise and settings.keep_policy == "score_improvement":
         findings.advice.append(note)
     if any(one.dirty for one in found):
         names = sorted({name for one in found for name in one.dirty})

@@ -102,8 +102,8 @@ def _applied_lines(state: RunState) -> list[str]:
         lines.append(f"the evaluator changed files, which is undone: {', '.join(entry.evaluator.dirty[:5])}")
     if entry.decision is Decision.BASELINE and entry.evaluator is not None:
         settings = state.plan.contract.evaluator
-        told = noise_note(entry.evaluator.samples, state.differences)
-        if told and (settings.repeats == 1 or "agree" in told):
+        told = noise_note(entry.evaluator.samples, state.differences, guarded=settings.guarded_from_noise)
+        if told:
             lines.append(told)
     return lines
 
