@@ -58,6 +58,8 @@ def split_arguments(argv: list[str]) -> Arguments:
         if word in FLAGS:
             flags.add(word)
             del rest[0]
+        elif name in values:
+            raise ContractError(f"{name} is given twice", "say it once")
         elif name in VALUES:
             values[name] = value if equals else _next_value(name, rest)
             del rest[: 1 if equals else 2]
