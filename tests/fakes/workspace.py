@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,6 +222,15 @@ class Workspace:
                 continue
         return found
 
+    def running(self) -> list[str]:
+        """The command lines of living processes of this workspace, tmux itself left out."""
+        found = []
+        for process in self.own_processes():
+            with suppress(psutil.Error):
+                if "tmux" not in process.name():
+                    found.append(" ".join(process.cmdline()))
+        return found
+
     def tmux(self, *args: str) -> subprocess.CompletedProcess[str]:
         socket = self.environment["OMAGY_TMUX_SOCKET"]
         return subprocess.run(
@@ -240,10 +249,11 @@ class Workspace:
         for process in self.processes:
             process.communicate()
         self.tmux("kill-server")
+        names = [] if started else self.running()
         left = self.own_processes()
-        names = [] if started else [" ".join(process.cmdline()) for process in left if "tmux" not in process.name()]
         for stray in left:
-            stray.kill()
+            with suppress(psutil.Error):
+                stray.kill()
         psutil.wait_procs(left, timeout=5)
         return names
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 from collections.abc import Iterator
 
 import psutil
@@ -10,6 +11,7 @@ from omagy_supervisor.ports import Clock, ProcessRef, Stops, Wake
 
 COOKIE = "OMAGY_COOKIE"
 _TICK_S = 0.2
+_KILLED_S = 5.0
 _SWEEP_ROUNDS = 50
 
 
@@ -59,14 +61,14 @@ class SystemProcesses:
         with contextlib.suppress(psutil.Error):
             leader = psutil.Process(process.pid)
             leader.terminate()
-            with contextlib.suppress(psutil.TimeoutExpired):
-                leader.wait(timeout=grace_s)
+            if _ends_within(leader, grace_s):
                 return
             tree = [*leader.children(recursive=True), leader]
             for member in tree:
                 with contextlib.suppress(psutil.Error):
                     member.kill()
-            psutil.wait_procs(tree, timeout=5)
+            for member in tree:
+                _ends_within(member, _KILLED_S)
 
     def sweep(self, cookie: str) -> int:
         killed = 0
@@ -80,6 +82,21 @@ class SystemProcesses:
                     killed += 1
             psutil.wait_procs(found, timeout=1)
         return killed
+
+
+def _ends_within(process: psutil.Process, limit_s: float) -> bool:
+    """Wait for the end of ``process``, which comes before its parent takes note of it: tmux may never do so."""
+    with _pidfd(process.pid) as fd:
+        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+            return True
+        if fd is not None:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            return bool(poll.poll(limit_s * 1000))
+    with contextlib.suppress(psutil.TimeoutExpired):
+        process.wait(timeout=limit_s)
+        return True
+    return False
 
 
 def _carriers(cookie: str) -> Iterator[psutil.Process]:

@@ -60,6 +60,7 @@ class Tmux:
         )
         self._cmd("set-option", "-t", f"={name}:", "automatic-rename", "off")
         self._cmd("set-option", "-t", f"={name}:", "history-limit", "20000")
+        self._cmd("set-option", "-t", f"={name}:", "status-left-length", "60")  # or a run's id is cut off
 
     def new_window(self, session: str, name: str, argv: Sequence[str], cwd: Path) -> None:
         """Start ``argv`` in a new window of ``session``; makes the session when it is gone."""

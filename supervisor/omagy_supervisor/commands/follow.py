@@ -78,7 +78,8 @@ def until_baseline(folder: RunFolder, run_id: str) -> int:
 
 
 def _baseline_recorded(manifest: Manifest) -> bool:
-    return manifest.baseline_commit is not None and manifest.status not in ("preparing", "evaluating", "deciding")
+    """True once the first session has begun: only then is it known that the baseline did not end the run."""
+    return manifest.baseline_commit is not None and manifest.iteration > 0
 
 
 @contextlib.contextmanager
