@@ -112,7 +112,7 @@ def test_an_evaluator_without_noise_is_told_so(ws: Workspace) -> None:
 def test_a_gain_below_the_least_that_counts_is_discarded(
     ws: Workspace, wanted: str, direction: str, scores: tuple[float, ...], expected: tuple[str, ...]
 ) -> None:
-    """min_improvement is in units of the score or in percent of what is kept by then; a gain that equals it counts."""
+    """min_improvement is in units of the score or in percent of what is kept by then; one that equals it counts."""
     keys = f"  final_check: off\n  baseline_repeats: 1\n  min_improvement: {wanted}\n  direction: {direction}\n"
     named: dict[str, list[float | str]] = {f"c{number}": [score] for number, score in enumerate(scores)}
     entries = Bench(ws, keys, 3, base=[100], **named).run()[1:]
@@ -176,7 +176,7 @@ def test_a_gain_within_the_noise_is_measured_again_side_by_side(ws: Workspace) -
 
 
 def test_measuring_again_ends_after_the_rounds_that_the_mission_allows(ws: Workspace) -> None:
-    """``retest`` bounds the rounds of side-by-side measurements; a gain that shows but does not clear is discarded."""
+    """``retest`` bounds the rounds of side-by-side measurements; a gain that only shows is discarded."""
     bench = Bench(
         ws,
         "  final_check: off\n  repeats: 2\n  retest: 2\n",
