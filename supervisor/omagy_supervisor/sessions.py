@@ -95,10 +95,12 @@ def _run_to_end(world: World, state: RunState, step: RunSession, spec: SessionSp
             return Wake.READY  # it was started, and is gone without having said how
         if world.stops.now:
             return Wake.STOP
-        runner = _launch(world, state, spec, attempt, window)
-    else:
-        world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
-    return _follow(world, step, runner)
+        return _follow(world, _launch(world, state, spec, attempt, window), step.limit_s)
+    world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
+    # What is left of the run's time is counted from now, its own time limit from when it was started.
+    age_s = max(world.clock.now().timestamp() - runner.started_at, 0.0)
+    own_s = max(state.plan.contract.session.timeout_s - age_s, 0.0)
+    return _follow(world, runner, min(step.limit_s, own_s))
 
 
 def _living_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
@@ -180,11 +182,10 @@ def _can_still_come(world: World, window: str) -> Any:
     return expected
 
 
-def _follow(world: World, step: RunSession, runner: ProcessRef | None) -> Wake:
+def _follow(world: World, runner: ProcessRef | None, limit_s: float) -> Wake:
     if runner is None:
         return Wake.STOP if world.stops.now else Wake.READY
-    age = max(world.clock.now().timestamp() - runner.started_at, 0.0)
-    wake = world.processes.wait(runner, max(step.limit_s - age, 0.0))
+    wake = world.processes.wait(runner, limit_s)
     if wake is not Wake.READY:
         world.processes.end(runner, _GRACE_S)
     return wake
