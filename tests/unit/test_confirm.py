@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from omagy_autoresearch.confirm import held, held_line, next_to_measure, reserve_s
 from omagy_autoresearch.decision import Direction
-from omagy_autoresearch.events import Remeasured, RunResumed
+from omagy_autoresearch.events import Remeasured
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.plan import Overrides

@@ -124,8 +124,8 @@ _WRONG: list[tuple[str, str, Any]] = [
     *(("evaluator", "retest", value) for value in (-1, 1.5, True, None, "on", [])),
     *(("evaluator", "aggregate", value) for value in _NOT_CHOICES),
     *(("evaluator", "isolation", value) for value in _NOT_CHOICES),
-    *(("evaluator", "final_check", value) for value in (True, False, "all", None)),
-    *(("evaluator", "tie", value) for value in ("keep", None, True)),
+    *(("evaluator", "final_check", value) for value in _NOT_CHOICES),
+    *(("evaluator", "tie", value) for value in _NOT_CHOICES),
     *(("evaluator", "build", value) for value in ("", None, 1, ["make"])),
     *(
         ("evaluator", "constraints", value)
