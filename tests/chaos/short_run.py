@@ -216,13 +216,13 @@ class ShortRun:
 _PASSING = ("created_at", "updated_at", "completed_at", "elapsed_s")
 
 
-def _lasting(entry: dict[str, Any]) -> dict[str, Any]:
+def _lasting(entry: Any) -> Any:
     """``entry`` without what no two runs share."""
-    return {
-        key: _lasting(value) if isinstance(value, dict) else value
-        for key, value in entry.items()
-        if key not in ("created_at", "duration_s")
-    }
+    if isinstance(entry, list):
+        return [_lasting(part) for part in entry]
+    if not isinstance(entry, dict):
+        return entry
+    return {key: _lasting(value) for key, value in entry.items() if key not in ("created_at", "duration_s")}
 
 
 def _refs(ws: Workspace, run_id: str) -> dict[str, str]:

@@ -12,9 +12,9 @@ from fakes.workspace import Workspace, workspace
 
 KILLED = -9
 MOMENTS = ("before", "torn", "after")
-USUAL_BOUNDARIES = 29
-ABORTING_BOUNDARIES = 15
-FIRST_OF_THE_ABORT = 11
+USUAL_BOUNDARIES = 36
+ABORTING_BOUNDARIES = 16
+FIRST_OF_THE_ABORT = 12
 SEEDS = range(8)
 GIT_PARTS = 16
 GIT_MOMENTS = ("locked", "after", "locked")
@@ -160,7 +160,7 @@ def test_kills_in_a_row_change_nothing_either(
     assert run.final_state() == undisturbed["usual"]["state"]
 
 
-@pytest.mark.parametrize("number", [7, 8, 9], ids=["measured", "decided", "applied"])
+@pytest.mark.parametrize("number", [8, 9, 10], ids=["measured", "decided", "applied"])
 def test_an_agent_that_cannot_work_does_not_stop_what_was_begun(
     supervisors: Supervisors, ws: Workspace, undisturbed: Ends, number: int
 ) -> None:

@@ -51,6 +51,7 @@ class GitLane:
             "GIT_WORK_TREE": str(self.worktree),
         }
         self._ref = f"refs/heads/{plan.branch_name}"
+        self._asked = False
         self._saved: set[str] = {plan.start_commit}
         self._broken = False  # HEAD was at a commit that no ref or log may name: it would break the next gc
         self._own_index: tuple[int, ...] = ()  # what the index file looked like when we had written it
@@ -321,10 +322,19 @@ class GitLane:
 
     def _quarantine(self, head: str, wanted: str) -> None:
         """A commit that nobody handed in (it came after its session was over) is kept, and never measured."""
-        if head and head != wanted and head not in self._saved:
-            self._update_ref(quarantine_ref(self._plan.run_id, head), head)
-            self._saved.add(head)
         self._saved.add(wanted)
+        if not head or head in self._saved or head in self._saved_earlier():
+            return
+        self._update_ref(quarantine_ref(self._plan.run_id, head), head)
+        self._saved.add(head)
+
+    def _saved_earlier(self) -> set[str]:
+        """What earlier lives of the run keep reachable; asked for once, by the first commit that nobody knows."""
+        if not self._asked:
+            self._asked = True
+            listed = self._line("for-each-ref", "--format=%(objectname)", ref_root(self._plan.run_id))
+            self._saved.update(listed.split())
+        return self._saved
 
     def _renew_index(self, commit: str) -> None:
         """An index that we did not write is not believed: it can call a file unchanged whatever the file holds.
