@@ -125,8 +125,8 @@ def _places(plan: RunPlan, settings: Settings) -> Iterator[_Places]:
         say("stopped; nothing of the check is left")
         raise KeyboardInterrupt from None
     finally:
-        lane.remove()
         remove_fresh_checkout(plan)
+        lane.remove()
         shutil.rmtree(folder.root, ignore_errors=True)
 
 
