@@ -121,12 +121,12 @@ _NOT_CHOICES: list[Any] = ["average", "MEDIAN", "none", True, None, 1, [], ["fre
 _WRONG: list[tuple[str, str, Any]] = [
     *(("evaluator", key, value) for key in ("repeats", "baseline_repeats") for value in _NOT_COUNTS),
     *(("evaluator", "min_improvement", value) for value in _NOT_AMOUNTS),
-    *(("evaluator", "retest", value) for value in (-1, 1.5, True, None, "on", [])),
+    *(("evaluator", "retest", value) for value in _NOT_COUNTS[1:]),
     *(("evaluator", "aggregate", value) for value in _NOT_CHOICES),
     *(("evaluator", "isolation", value) for value in _NOT_CHOICES),
     *(("evaluator", "final_check", value) for value in _NOT_CHOICES),
     *(("evaluator", "tie", value) for value in _NOT_CHOICES),
-    *(("evaluator", "build", value) for value in ("", None, 1, ["make"])),
+    *(("evaluator", "build", value) for value in _NOT_CHOICES[3:]),
     *(
         ("evaluator", "constraints", value)
         for value in (
