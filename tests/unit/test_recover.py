@@ -226,7 +226,6 @@ def test_an_unanswered_question_is_refused_with_its_words() -> None:
     refuse_unanswered(_stopped().state, Questions())
 
 
-@pytest.mark.xfail(reason="only a run that ended as askuserQuestion is refused")
 def test_an_unanswered_question_is_refused_whatever_else_ended_the_run() -> None:
     """A run that a person stopped right after a session had asked waits for the answer too."""
     history = History().measured().said(CandidateStatus.NOOP, question_id="q1")
