@@ -178,7 +178,9 @@ def _follow(world: World, step: RunSession, runner: ProcessRef | None) -> Wake:
     if runner is None:
         return Wake.STOP if world.stops.now else Wake.READY
     age = max(world.clock.now().timestamp() - runner.started_at, 0.0)
-    wake = world.processes.wait(runner, max(step.limit_s - age, 0.0))
+    # The run's budget is supervised time, all of it still to come; only the session's own limit counts its age.
+    limit_s = step.limit_s if step.cut_by_budget else max(step.limit_s - age, 0.0)
+    wake = world.processes.wait(runner, limit_s)
     if wake is not Wake.READY:
         world.processes.end(runner, _GRACE_S)
     return wake
