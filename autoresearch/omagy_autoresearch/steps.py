@@ -96,7 +96,7 @@ def next_step(state: RunState) -> Step:
     """The next thing to do. An ended run has none: asking is a mistake."""
     phase = state.phase
     if _stops_here(state):
-        return _stopped(state)
+        return _left_by_last_entry(state) or _stopped(state)
     match phase:
         case Preparing():
             return PrepareLane()
@@ -250,12 +250,18 @@ def _stopped(state: RunState) -> EndRun:
 
 
 def _why_end(state: RunState) -> EndRun | None:
-    """Why no further session is started; None while there is no reason."""
+    """Why no further session is started; None while there is no reason.
+
+    What a person has to see comes before what the person asked for: a stop must not hide a question or an abort.
+    """
+    left = _left_by_last_entry(state)
+    if left is not None:
+        return left
     if state.stop is StopMode.AFTER_ITERATION and state.between_iterations:
         return _stopped(state)
     if state.blocker:
         return EndRun(Outcome.BLOCKED, state.blocker)
-    return _left_by_last_entry(state) or _streak(state) or _budget(state)
+    return _streak(state) or _budget(state)
 
 
 def _left_by_last_entry(state: RunState) -> EndRun | None:

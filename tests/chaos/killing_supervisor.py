@@ -64,8 +64,8 @@ def prepare(at: str, death: Death) -> None:
             lambda real, *args, **kwargs: death.around(partial(real, *args, **kwargs)), target[name]
         )
         return
-    for module in (bootstrap, daemon):
-        vars(module)["FileJournal"] = killing_journal(death)
+    for opener in (bootstrap, daemon):
+        vars(opener)["FileJournal"] = killing_journal(death)
 
 
 def live(order: dict[str, Any]) -> None:

@@ -19,6 +19,10 @@ import pytest
 
 from chaos.checker import check, decided
 from fakes.workspace import Acts, Workspace, candidate, wait_until, workspace
+from omagy_autoresearch.names import session_cookie, sessions_cookie
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.processes import SystemProcesses
+from omagy_supervisor.adapters.stops import SignalStops
 
 ITERATIONS = 3
 VICTIMS = ("supervisor", "everything", "agent", "runner", "tmux server", "evaluator")
@@ -147,6 +151,24 @@ def test_a_detached_run_survives_the_death_of_its_tmux_server(ws: Workspace) -> 
     assert done.returncode == 0, done.stderr
     check(ws)
     assert ws.decisions() == ["baseline", "keep", "keep", "keep"]
+
+
+def test_a_sweep_spares_the_run_of_the_same_name_in_another_repository(tmp_path: Path) -> None:
+    """Two missions of one name that start in the same second have the same run id; their lanes differ."""
+    forever = [sys.executable, "-c", "import threading; threading.Event().wait()"]
+    lanes = [str(tmp_path / name / "autoresearch-m-20260131T120000Z") for name in ("one", "two")]
+    environments = [{**os.environ, "OMAGY_COOKIE": session_cookie(lane, 1, 1)} for lane in lanes]
+    mine, theirs = (subprocess.Popen(forever, env=environment) for environment in environments)
+    try:
+        clock = SystemClock()
+        processes = SystemProcesses(SignalStops(tmp_path, clock), clock)
+        assert processes.sweep(sessions_cookie(lanes[0])) == 1
+        assert not psutil.pid_exists(mine.pid)
+        assert theirs.poll() is None
+    finally:
+        for process in (mine, theirs):
+            process.kill()
+            process.wait()
 
 
 # -- a disk that is full

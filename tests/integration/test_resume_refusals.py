@@ -289,6 +289,21 @@ def without_tmux(ws: Workspace) -> None:
     ws.environment["PATH"] = str(tools)
 
 
+def test_time_without_a_supervisor_does_not_use_up_the_time_budget(ws: Workspace) -> None:
+    """An adopted session has what was left of the run's supervised time, and no other is started after it."""
+    ws.mission("budget:\n  max_wall_time: 4s\n")
+    ws.commit()
+    ws.plan(default=counted(ws, {"print": "working"}, {"sh": "sleep 5"}, {"print": "slept"}, {"hang": True}))
+    first = ws.start_launch()
+    run_id = ws.wait_for_run()
+    ws.wait_for_session(1, "working")
+    kill(first)
+    ws.wait_for_session(1, "slept")
+    goes_on(ws, run_id)
+    assert sessions(ws) == ["1"]
+    assert ws.manifest()["stop_reason"].startswith("time budget used: 4")
+
+
 def test_a_session_that_ended_without_a_supervisor_is_collected(ws: Workspace) -> None:
     """A session that finished its work while nobody supervised it is judged by the next resume, not run again."""
     go = ws.root.parent / "go"
