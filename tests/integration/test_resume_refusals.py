@@ -474,8 +474,9 @@ def expect_state(ws: Workspace, run_id: str, state: str, command: str, *, active
     rows = dict(line.split(maxsplit=1) for line in text.splitlines())
     assert rows["state"].startswith(state)
     assert rows["next"] == command
-    row = next(line for line in ws.omagy("autoresearch", "list").stdout.splitlines() if line.startswith(run_id))
-    assert state in row
+    listed = ws.omagy("autoresearch", "list")
+    rows_of_run = [line for line in listed.stdout.splitlines() if line.startswith(f"{run_id} ")]
+    assert [state in row for row in rows_of_run] == [True], listed
 
 
 def test_watch_shows_a_run_to_its_end(ws: Workspace) -> None:
