@@ -36,7 +36,7 @@ Render = Callable[[str], list[str]]
 def main(argv: list[str]) -> int:
     folder, pipe = Path(argv[0]), Path(argv[1])
     become_subreaper()
-    write_atomic(folder / "runner.json", json.dumps({"pid": os.getpid()}).encode())
+    write_atomic(folder / "runner.json", json.dumps({"pid": os.getpid(), "boot_id": _boot_id()}).encode())
     _keep_output_flowing()
     try:
         spec = receive(pipe)
@@ -45,6 +45,13 @@ def main(argv: list[str]) -> int:
         return 1
     _write_exit(folder, _Session(folder, spec).run())
     return 0
+
+
+def _boot_id() -> str:
+    """Which start of the machine this is, where the system tells."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return ""
 
 
 def become_subreaper() -> None:
@@ -148,18 +155,23 @@ class _Session:
             for name, pipe in (("stdout", agent.stdout), ("stderr", agent.stderr)):
                 assert pipe is not None
                 selector.register(pipe, selectors.EVENT_READ, name)
-            while selector.get_map():
-                self._copy_once(selector)
+            while True:
+                self._copy_once(selector, agent)
                 self._press(agent)
-                if agent.poll() is not None:
-                    if done is None:
-                        # Whoever still holds the pipes would keep us here: the agent's end is the session's.
-                        _end_descendants()
-                    done = done or monotonic()
-                    if monotonic() - done > _DRAIN_S:
-                        return
+                if agent.poll() is None:  # an agent can close both pipes and go on
+                    continue
+                if done is None:
+                    # Whoever still holds the pipes would keep us here: the agent's end is the session's.
+                    _end_descendants()
+                    done = monotonic()
+                if not selector.get_map() or monotonic() - done > _DRAIN_S:
+                    return
 
-    def _copy_once(self, selector: selectors.BaseSelector) -> None:
+    def _copy_once(self, selector: selectors.BaseSelector, agent: subprocess.Popen[bytes]) -> None:
+        if not selector.get_map():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                agent.wait(timeout=0.2)
+            return
         for key, _ in selector.select(timeout=0.2):
             data = os.read(key.fd, 1 << 16)
             if data:

@@ -1,10 +1,13 @@
 """One agent session from launch to collection (contract section 4): found again, never started twice."""
 
 import contextlib
-import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from omagy_autoresearch.candidate import (
     SIZE_LIMIT,
@@ -24,6 +27,7 @@ from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.steps import RunSession
 from omagy_autoresearch.surface import Surface
+from omagy_supervisor.adapters.lock import this_machine
 from omagy_supervisor.files import make_folder, read_regular, shown_path, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
 from omagy_supervisor.launching import runner_argv
@@ -34,6 +38,36 @@ from omagy_supervisor.world import World
 _GRACE_S = 20.0
 _START_S = 20.0
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
+_RECORD_LIMIT = 1 << 16
+_KILLED = "the session's runner was killed, so what it left running may still change what would be measured"
+
+_Form = TypeVar("_Form", bound=Struct)
+
+
+class RunnerRecord(Struct, frozen=True):
+    """runner.json. Agents can write it too: nothing but a record of this very form counts."""
+
+    pid: Annotated[int, Meta(gt=1, lt=1 << 31)]
+    boot_id: str = ""
+
+
+class ExitRecord(Struct, frozen=True):
+    """exit.json. Agents can write it too: nothing but a record of this very form counts."""
+
+    status: Annotated[int, Meta(ge=0, le=255)] | None = None
+    signal: Annotated[int, Meta(ge=1, le=255)] | None = None
+    duration_s: Annotated[float, Meta(ge=0, le=1e9)] = 0.0
+    problem: str = ""
+    asked: str | None = None
+
+
+def read_record(path: Path, form: type[_Form]) -> _Form | None:
+    """The record at ``path``; None when there is none that can be trusted to be one. Never blocks."""
+    try:
+        data = read_regular(path, _RECORD_LIMIT)
+        return None if data is None or len(data) > _RECORD_LIMIT else msgspec.json.decode(data, type=form)
+    except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+        return None
 
 
 def session_spec(world: Places, plan: RunPlan, iteration: int, attempt: int, base: str) -> SessionSpec:
@@ -72,50 +106,72 @@ def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded
     """Run, adopt or collect the session of ``step``, and save everything it left. Raises OmagyError."""
     attempt = world.folder.attempt(step.iteration, step.attempt)
     spec = session_spec(world, state.plan, step.iteration, step.attempt, step.base)
-    wake = _run_to_end(world, state, step, spec, attempt)
-    ended = _exit_record(attempt)
-    if ended is None or ended.get("problem"):
+    seen, wake = _run_to_end(world, state, step, spec, attempt)
+    ended = read_record(attempt.exit, ExitRecord)
+    if ended is None or ended.problem:
         world.processes.sweep(session_cookie(state.plan.worktree_path, step.iteration, step.attempt))
     diagnosis = _diagnose(world, step, spec, wake, ended)
-    duration = float(ended.get("duration_s") or 0.0) if ended else 0.0
-    return SessionEnded(diagnosis, collect(world, spec, attempt, state.surface), duration)
+    collected = collect(world, spec, attempt, state.surface)
+    if ended is None:
+        collected = _of_killed_runner(collected, seen=seen, rebooted=_rebooted(attempt))
+    return SessionEnded(diagnosis, collected, ended.duration_s if ended else 0.0)
+
+
+def _of_killed_runner(collected: Collected, *, seen: bool, rebooted: bool) -> Collected:
+    """A runner that could not say how its session ended could not end what the session had started either.
+
+    No candidate of it is measured. When we saw it die, that is the iteration's error. When we were dead ourselves,
+    the attempt is lost, and repeated. Nothing outlives a reboot: what was handed in before one counts.
+    """
+    candidate = collected.candidate
+    if rebooted or candidate is None or candidate.status is not CandidateStatus.CANDIDATE:
+        return collected
+    return replace(collected, problem=_KILLED) if seen else replace(collected, candidate=None, problem="")
+
+
+def _rebooted(attempt: AttemptFolder) -> bool:
+    runner, boot_id = read_record(attempt.runner, RunnerRecord), this_machine()[1]
+    return runner is not None and "" not in (runner.boot_id, boot_id) and runner.boot_id != boot_id
 
 
 # -- running it
 
 
-def _run_to_end(world: World, state: RunState, step: RunSession, spec: SessionSpec, attempt: AttemptFolder) -> Wake:
-    """Why the session's wait ended. Returns at once for one that has already ended, or left no trace."""
+def _run_to_end(
+    world: World, state: RunState, step: RunSession, spec: SessionSpec, attempt: AttemptFolder
+) -> tuple[bool, Wake]:
+    """Whether we saw the session live, and why its wait ended.
+
+    Returns at once for a session that has already ended, or left no trace.
+    """
     window = window_name(step.iteration, step.attempt)
-    if attempt.exit.exists():
-        return Wake.READY
     runner = _living_runner(world, attempt, window)
     if runner is None:
-        if attempt.runner.exists():
-            return Wake.READY  # it was started, and is gone without having said how
+        if attempt.exit.exists() or attempt.runner.exists():
+            return False, Wake.READY  # it was started, and is gone
         if world.stops.now:
-            return Wake.STOP
-        return _follow(world, _launch(world, state, spec, attempt, window), step.limit_s)
+            return False, Wake.STOP
+        return True, _follow(world, _launch(world, state, spec, attempt, window), step.limit_s)
     world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
     # What is left of the run's time is counted from now, its own time limit from when it was started.
     age_s = max(world.clock.now().timestamp() - runner.started_at, 0.0)
     own_s = max(state.plan.contract.session.timeout_s - age_s, 0.0)
-    return _follow(world, runner, min(step.limit_s, own_s))
+    return True, _follow(world, runner, min(step.limit_s, own_s))
 
 
 def _living_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
     runner = _runner(world, attempt)
-    if runner is not None or attempt.runner.exists() or not world.terminal.has_window(window):
+    if runner is not None or attempt.runner.exists() or attempt.exit.exists():
         return runner
+    if not world.terminal.has_window(window):
+        return None
     # Its window opened, and the supervisor that opened it died: give the runner a moment to say who it is.
     return _await_runner(world, attempt, window)
 
 
 def _runner(world: World, attempt: AttemptFolder) -> ProcessRef | None:
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        pid = int(json.loads(attempt.runner.read_bytes())["pid"])
-        return world.processes.find(pid, str(attempt.root))
-    return None
+    record = read_record(attempt.runner, RunnerRecord)
+    return world.processes.find(record.pid, str(attempt.root)) if record is not None else None
 
 
 def _await_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
@@ -191,36 +247,23 @@ def _follow(world: World, runner: ProcessRef | None, limit_s: float) -> Wake:
     return wake
 
 
-def _exit_record(attempt: AttemptFolder) -> dict[str, Any] | None:
-    with contextlib.suppress(OSError, ValueError):
-        data = json.loads(attempt.exit.read_bytes())
-        return data if isinstance(data, dict) else None
-    return None
-
-
 # -- telling how it ended
 
 
-def _diagnose(
-    world: World, step: RunSession, spec: SessionSpec, wake: Wake, ended: dict[str, Any] | None
-) -> Diagnosis:
+def _diagnose(world: World, step: RunSession, spec: SessionSpec, wake: Wake, ended: ExitRecord | None) -> Diagnosis:
+    cut_short = _cut_short(step, wake, ended.asked if ended is not None else None)
     if ended is None:
-        kind = EndingKind.STOPPED if wake is Wake.STOP else EndingKind.LOST
-        return Diagnosis(Ending(kind, "the session ended without a trace" if kind is EndingKind.LOST else ""))
-    problem = str(ended.get("problem") or "")
-    if problem.startswith("handover"):
-        return Diagnosis(Ending(EndingKind.LOST, problem))
-    if problem:
-        return Diagnosis(Ending(EndingKind.MISCONFIGURED, problem))
-    found = world.agent.diagnose(
-        spec, SessionExit(ended.get("status"), ended.get("signal"), float(ended.get("duration_s") or 0.0))
-    )
-    ending = _cut_short(step, wake, ended)
-    return found if ending is None else Diagnosis(ending, found.usage, found.thread_id)
+        return Diagnosis(cut_short or Ending(EndingKind.LOST, "the session ended without a trace"))
+    if ended.problem.startswith("handover"):
+        return Diagnosis(Ending(EndingKind.LOST, ended.problem))
+    if ended.problem:
+        return Diagnosis(Ending(EndingKind.MISCONFIGURED, ended.problem))
+    found = world.agent.diagnose(spec, SessionExit(ended.status, ended.signal, ended.duration_s))
+    return found if cut_short is None else Diagnosis(cut_short, found.usage, found.thread_id)
 
 
-def _cut_short(step: RunSession, wake: Wake, ended: dict[str, Any]) -> Ending | None:
-    """The ending of a session that did not end by itself."""
+def _cut_short(step: RunSession, wake: Wake, asked: str | None) -> Ending | None:
+    """The ending of a session that did not end by itself, whether or not its runner could still tell."""
     if wake is Wake.STOP:
         return Ending(EndingKind.STOPPED, "the run was asked to stop")
     if wake is Wake.LIMIT and step.cut_by_budget:
@@ -229,7 +272,6 @@ def _cut_short(step: RunSession, wake: Wake, ended: dict[str, Any]) -> Ending | 
         return Ending(
             EndingKind.TIMED_OUT, f"stopped at its time limit of {format_duration(math.ceil(step.limit_s))}"
         )
-    asked = ended.get("asked")
     return Ending(EndingKind.CRASHED, f"its window was closed ({asked})") if asked else None
 
 
