@@ -6,9 +6,11 @@ from msgspec.structs import replace
 
 from omagy_autoresearch.assay import Case, assay, differences_within, standing_after
 from omagy_autoresearch.candidate import CandidateStatus
+from omagy_autoresearch.confirm import measuring_order
 from omagy_autoresearch.decision import Decision
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import StorageError
+from omagy_autoresearch.evaluation import EvaluatorFault
 from omagy_autoresearch.events import (
     Applied,
     Collected,
@@ -27,7 +29,7 @@ from omagy_autoresearch.events import (
 )
 from omagy_autoresearch.ledger import Entry, SessionSummary
 from omagy_autoresearch.mission import Budget
-from omagy_autoresearch.noise import remembered
+from omagy_autoresearch.noise import at_level, remembered
 from omagy_autoresearch.pauses import pause_until
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.probes import Probe, ProbeKind, Result
@@ -51,6 +53,8 @@ from omagy_autoresearch.sessions import Ending, EndingKind, Usage
 
 LOST_LIMIT = 2
 """How often an attempt that left no trace is repeated before it counts as an error."""
+DEATHS_LIMIT = 3
+"""How many supervisors may die while one candidate is measured, before the candidate is discarded for it."""
 QUICK_S = 15.0
 """A session that fails within this time has hardly worked: failing alike again and again trips the breaker."""
 
@@ -90,17 +94,19 @@ def _in_phase(state: RunState, record: Record) -> RunState:
             return replace(state, baseline_commit=commit, tip=commit, surface=event.surface, phase=Evaluating(commit))
         case (Idle(), SessionBegun() as event):
             session = InSession(event.attempt)
-            return replace(state, iteration=event.iteration, attempt=event.attempt, phase=session, remeasured=())
+            state = replace(state, remeasure=(), remeasured=())
+            return replace(state, iteration=event.iteration, attempt=event.attempt, phase=session)
         case (InSession(), SessionEnded() as event):
             return _session_ended(state, event, record.at)
         case (Evaluating() as phase, Evaluated() as event):
             return _evaluated(state, phase, event)
         case (Idle(), Remeasured() as event):
             score = event.evaluation.score if event.evaluation.passed else None
-            return replace(state, remeasured=(*state.remeasured, (event.commit, score)))
+            done = (*state.remeasured, (event.commit, score))
+            return replace(state, remeasure=measuring_order(state), remeasured=done)
         case (Deciding() as phase, Decided() as event):
-            found = remembered(state.differences, differences_within(phase.results))
-            return replace(state, phase=Applying(event.entry, phase.results), differences=found)
+            noise = _noise(state, phase, event)
+            return replace(state, phase=Applying(event.entry, phase.results), differences=noise)
         case (Applying() as phase, Applied()):
             return _applied(state, phase)
         case (Pausing(), PauseOver()):
@@ -214,6 +220,17 @@ def _evaluated(state: RunState, phase: Evaluating, event: Evaluated) -> RunState
     return replace(state, phase=Deciding(phase.session, phase.collected, results))
 
 
+def _noise(state: RunState, phase: Deciding, event: Decided) -> tuple[float, ...]:
+    """What is known of the noise once these measurements are in."""
+    own = differences_within(phase.results)
+    kept, new = state.standing, event.entry.evaluator
+    found = remembered(state.differences, own)
+    old_score, new_score = kept.score if kept else None, new.score if new else None
+    if event.entry.decision is not Decision.KEEP or old_score is None or new_score is None:
+        return found
+    return at_level(found, own, old_score, new_score)
+
+
 def case_of(state: RunState, collected: Collected | None) -> Case:
     """What the commit under measurement is judged against; ``collected`` is None for the baseline."""
     return Case(
@@ -251,7 +268,7 @@ def _applied(state: RunState, phase: Applying) -> RunState:
 
 def _streaks(old: Streaks, entry: Entry, previous: Entry | None) -> Streaks:
     decision = entry.decision
-    error = entry.evaluator.error if entry.evaluator is not None and entry.evaluator.fault else ""
+    error = _evaluators_own_error(entry)
     return Streaks(
         errors=old.errors + 1 if decision is Decision.ERROR else 0,
         noops=old.noops + 1 if decision is Decision.NOOP else 0,
@@ -261,6 +278,14 @@ def _streaks(old: Streaks, entry: Entry, previous: Entry | None) -> Streaks:
         quick_failures=_quick_failures(old.quick_failures, entry, previous),
         without_keep=0 if decision in (Decision.KEEP, Decision.BASELINE) else old.without_keep + 1,
     )
+
+
+def _evaluators_own_error(entry: Entry) -> str:
+    """The error of the evaluator itself: a candidate that cannot be set up or built is the candidate's fault."""
+    evaluation = entry.evaluator
+    if evaluation is None or evaluation.fault in (None, EvaluatorFault.BUILD, EvaluatorFault.SETUP):
+        return ""
+    return evaluation.error
 
 
 def _quick_failures(count: int, entry: Entry, previous: Entry | None) -> int:
@@ -281,6 +306,8 @@ def _resumed(state: RunState, event: RunResumed) -> RunState:
         phase = phase.resume_at
     if isinstance(phase, Pausing):
         phase = Idle()
+    if isinstance(phase, Evaluating) and not state.ended:
+        phase = _survived(phase)
     return replace(
         state,
         phase=_remeasured(state, phase),
@@ -294,6 +321,15 @@ def _resumed(state: RunState, event: RunResumed) -> RunState:
         stop_by="",
         lives=state.lives + 1,
     )
+
+
+def _survived(phase: Evaluating) -> Phase:
+    """A measurement that ends one supervisor after another is not repeated for ever: the candidate is to blame."""
+    deaths = phase.deaths + 1
+    if deaths < DEATHS_LIMIT or phase.collected is None:
+        return replace(phase, deaths=deaths)
+    problem = f"the supervisor died {deaths} times while this candidate was measured"
+    return Deciding(phase.session, phase.collected, phase.results, problem)
 
 
 def _remeasured(state: RunState, phase: Phase) -> Phase:

@@ -178,42 +178,52 @@ def _retests(case: Case, results: Sequence[Result], combined: Evaluation, verdic
     if kept.score == combined.score:
         return verdict  # a tie that is kept for its smaller diff claims no gain
     first = _of(results, ProbeKind.EVALUATOR, Target.CANDIDATE)
-    needed = margin(
-        (*case.differences, *pairs(scores(first[: settings.repeats]))),
-        settings.aggregate,
-        (settings.repeats, max(len(kept.samples), 1)),
-    )
+    if settings.retest == 0:
+        return _against_old_scores(case, kept, combined, verdict)
+    return _side_by_side(case, results, first[settings.repeats :])
+
+
+def _against_old_scores(case: Case, kept: Standing, combined: Evaluation, verdict: Verdict) -> Verdict:
+    """Without side-by-side measurements: the gain over scores of another hour must clear the noise."""
+    settings = case.contract.evaluator
+    assert kept.score is not None
+    assert combined.score is not None
+    known = (*case.differences, *pairs(combined.samples))
+    needed = margin(known, settings.aggregate, (settings.repeats, max(len(kept.samples), 1)))
     gain = abs(combined.score - kept.score)
     if needed is not None and gain > needed:
         told = f"{verdict.reason}; the gain {show(gain)} clears the noise ({show(needed)})"
         return Verdict(Decision.KEEP, told)
-    if settings.retest == 0:
-        return Verdict(Decision.DISCARD, _too_small(kept.score, combined.score, gain, needed))
-    return _side_by_side(case, results, first[settings.repeats :])
-
-
-def _too_small(kept: float, score: float, gain: float, needed: float | None) -> str:
     limit = "which is unknown" if needed is None else show(needed)
-    return f"the gain {show(kept)} → {show(score)} ({show(gain)}) does not clear the noise ({limit})"
+    change = f"{show(kept.score)} → {show(combined.score)} ({show(gain)})"
+    return Verdict(Decision.DISCARD, f"the gain {change} does not clear the noise ({limit})")
 
 
 def _side_by_side(case: Case, results: Sequence[Result], candidate: Sequence[Evaluation]) -> Probe | Verdict:
-    """Fresh measurements of candidate and incumbent in turn: only these decide, so luck in the first ones is out."""
+    """Fresh measurements of candidate and incumbent in turn, and only these decide.
+
+    So luck in the first ones is out, and so is a machine that has become faster or slower since.
+    """
     settings = case.contract.evaluator
     incumbent = _of(results, ProbeKind.EVALUATOR, Target.INCUMBENT)
     failed = next((one for one in candidate if one.fault is not None or not one.passed), None)
     if failed is not None:
         return Verdict(Decision.DISCARD, f"measured again, it failed: {failed.error or 'pass=false'}")
-    if len(incumbent) < len(candidate):
-        return Probe(target=Target.INCUMBENT)
     rounds, rest = divmod(len(candidate), settings.repeats)
-    if rest or not rounds:
-        return Probe()
+    if len(incumbent) != len(candidate) or rest or not rounds:
+        return _next_of_pair(len(candidate), len(incumbent))
     new, old = scores(candidate), scores(incumbent)
     if len(new) != len(candidate) or len(old) != len(incumbent):
         return Verdict(Decision.AMBIGUOUS, "measured again side by side, one of the two gave no score")
     verdict, worth_more = _compare_side_by_side(case, new, old)
-    return Probe() if worth_more and rounds < settings.retest else verdict
+    return _next_of_pair(len(candidate), len(incumbent)) if worth_more and rounds < settings.retest else verdict
+
+
+def _next_of_pair(candidate: int, incumbent: int) -> Probe:
+    """Who is measured next. Every other pair begins with the incumbent, so that a drift favours neither."""
+    if candidate == incumbent:
+        return Probe(target=Target.CANDIDATE if candidate % 2 == 0 else Target.INCUMBENT)
+    return Probe(target=Target.CANDIDATE if candidate < incumbent else Target.INCUMBENT)
 
 
 def _compare_side_by_side(case: Case, new: Sequence[float], old: Sequence[float]) -> tuple[Verdict, bool]:

@@ -27,23 +27,32 @@ class Held(Struct, frozen=True):
 
 def next_to_measure(state: RunState) -> str | None:
     """The commit to measure next; None when the check is complete, or has nothing to compare."""
-    order = _order(state)
+    order = measuring_order(state)
     return order[len(state.remeasured)] if len(state.remeasured) < len(order) else None
 
 
-def _order(state: RunState) -> tuple[str, ...]:
-    rounds = max(_ROUNDS, state.plan.contract.evaluator.repeats)
-    return tuple(kept for _ in range(rounds) for kept in _commits(state))
-
-
-def _commits(state: RunState) -> tuple[str, ...]:
+def measuring_order(state: RunState) -> tuple[str, ...]:
+    """The commits the check measures, in turn. Settled when it begins: what it costs must not change it."""
+    if state.remeasure:
+        return state.remeasure
     wanted = state.plan.contract.evaluator.final_check
     commits = tuple(kept.commit for kept in state.kept)
     if wanted == "off" or len(commits) < 2 or any(kept.score is None for kept in state.kept):
         return ()
-    cost_s = len(commits) * _ROUNDS * state.evaluation_s
-    affordable = cost_s <= max(_FREE_S, _SHARE * state.elapsed_s)
-    return commits if wanted == "kept" and affordable else (commits[0], commits[-1])
+    rounds = max(_ROUNDS, state.plan.contract.evaluator.repeats)
+    least = (commits[0], commits[-1])
+    for choice in (commits, least) if wanted == "kept" else (least,):
+        if _affordable(state, len(choice) * rounds, needed=choice == least):
+            return choice * rounds
+    return ()
+
+
+def _affordable(state: RunState, measurements: int, *, needed: bool) -> bool:
+    """Within a time budget the check has its tenth of it, whatever it measures; else the least is always worth it."""
+    cost_s, limit = measurements * state.evaluation_s, state.budget.max_wall_time_s
+    if limit is not None:
+        return cost_s <= _SHARE * limit
+    return needed or cost_s <= max(_FREE_S, _SHARE * state.elapsed_s)
 
 
 def reserve_s(state: RunState) -> float:
@@ -51,14 +60,14 @@ def reserve_s(state: RunState) -> float:
     limit = state.budget.max_wall_time_s
     if limit is None:
         return 0.0
-    return min(len(_order(state)) * state.evaluation_s, _SHARE * limit)
+    return len(measuring_order(state)) * state.evaluation_s
 
 
 def held(state: RunState) -> Held | None:
     """What the check found, once every commit was measured; None without a complete check."""
     if not state.remeasured or next_to_measure(state) is not None:
         return None
-    measured = tuple((commit, _score(state, commit)) for commit in _commits(state))
+    measured = tuple((commit, _score(state, commit)) for commit in dict.fromkeys(state.remeasure))
     direction = state.plan.contract.evaluator.direction
     steps = list(pairwise(measured))
     holding = sum(

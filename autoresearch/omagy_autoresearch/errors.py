@@ -17,17 +17,21 @@ class ExitStatus(IntEnum):
 class OmagyError(Exception):
     """Something omagy cannot go on from.
 
-    ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it. ``recoverable``
-    tells that a run which met it can go on once that is done.
+    ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it. A run that meets one
+    ends ``blocked`` and can go on; only ``unrecoverable`` ones (damaged records, damaged git objects) end it for
+    good. ``recoverable`` False only says that omagy knows no remedy, which is not that there is none.
     """
 
     exit_status = ExitStatus.FAILED
 
-    def __init__(self, message: str, hint: str = "", *, recoverable: bool = False) -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, recoverable: bool = True, unrecoverable: bool = False
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.recoverable = recoverable
+        self.recoverable = recoverable and not unrecoverable
+        self.unrecoverable = unrecoverable
 
 
 class ContractError(OmagyError):

@@ -167,9 +167,12 @@ def _score(data: dict[str, Any]) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise JsonProblem(f"the evaluator's answer says score is {json.dumps(value)[:40]}; score must be a number")
     try:
-        return float(value)
+        score = float(value)
     except OverflowError:
-        raise JsonProblem("the evaluator's score is too large for a number") from None
+        score = _HUGE
+    if abs(score) >= _HUGE:
+        raise JsonProblem("the evaluator's score is too large for a number")
+    return score
 
 
 def _metrics(data: dict[str, Any]) -> dict[str, float]:

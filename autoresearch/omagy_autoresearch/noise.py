@@ -12,6 +12,8 @@ from itertools import combinations
 from statistics import fmean, median
 
 PAIRS_LIMIT = 240
+_LEVEL = 0.2  # of the old score: a larger change is another level
+_JUMPS = 0.35  # of the root mean square: it sees rare jumps, and one wild score does not drown everything
 _PAIR_MEDIAN = 0.9539  # the median of |a - b| for two normal scores of standard deviation 1
 _CLEAR = 2.5  # standard errors that a difference must clear
 _WIDENING = 2.0
@@ -44,8 +46,14 @@ def pairs(scores: Sequence[float]) -> tuple[float, ...]:
 
 
 def spread(differences: Sequence[float]) -> float | None:
-    """The standard deviation of one score, from differences within commits; None without any."""
-    return median(differences) / _PAIR_MEDIAN if differences else None
+    """The standard deviation of one score, from differences within commits; None without any.
+
+    The median alone would see no noise in scores that mostly tie and jump now and then, so the jumps count too.
+    """
+    if not differences:
+        return None
+    jumps = math.sqrt(fmean(difference * difference for difference in differences) / 2.0)
+    return max(median(differences) / _PAIR_MEDIAN, _JUMPS * jumps)
 
 
 def standard_error(sigma: float, aggregate: Aggregate, counts: Sequence[int]) -> float:
@@ -60,6 +68,15 @@ def margin(differences: Sequence[float], aggregate: Aggregate, counts: Sequence[
         return None
     freedom = max(math.sqrt(2 * len(differences)), 1.0)  # n scores make n(n-1)/2 pairs, but only n-1 facts
     return _CLEAR * (1.0 + _WIDENING / freedom) * standard_error(sigma, aggregate, counts)
+
+
+def at_level(differences: Sequence[float], fresh: Sequence[float], old: float, new: float) -> tuple[float, ...]:
+    """What is still known of the noise after the kept score went from ``old`` to ``new``.
+
+    Noise often grows and shrinks with the score. After a jump only what was measured at the new level counts.
+    """
+    jumped = abs(new - old) > _LEVEL * abs(old)
+    return tuple(fresh) if jumped and fresh else tuple(differences)
 
 
 def noise_note(scores: Sequence[float], differences: Sequence[float], *, guarded: bool = False) -> str:

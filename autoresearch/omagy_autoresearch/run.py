@@ -31,18 +31,23 @@ class InSession(Struct, frozen=True):
 
 
 class Evaluating(Struct, frozen=True):
-    """``commit`` has to be measured. Without a session it is the baseline."""
+    """``commit`` has to be measured. Without a session it is the baseline.
+
+    ``deaths`` counts the supervisors that died over it without anybody asking them to.
+    """
 
     commit: str
     session: SessionSummary | None = None
     collected: Collected | None = None
     results: tuple[Result, ...] = ()
+    deaths: int = 0
 
 
 class Deciding(Struct, frozen=True):
     session: SessionSummary | None
     collected: Collected | None
     results: tuple[Result, ...] = ()
+    problem: str = ""  # why it is decided without enough measurements
 
 
 class Applying(Struct, frozen=True):
@@ -120,6 +125,7 @@ class RunState(Struct, frozen=True):
     surface: Surface = field(default_factory=Surface)
     differences: tuple[float, ...] = ()  # of scores of the same commit: what is known of the noise
     kept: tuple[Kept, ...] = ()  # the baseline and what was kept since, oldest first
+    remeasure: tuple[str, ...] = ()  # what the check at the end measures, in this order
     remeasured: tuple[tuple[str, float | None], ...] = ()
     evaluation_s: float = 0.0  # how long the last evaluation took
     iteration: int = 0  # the one being worked on, or the last decided

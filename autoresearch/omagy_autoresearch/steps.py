@@ -212,6 +212,8 @@ def _verdict(state: RunState, phase: Deciding) -> Verdict:
         return Verdict(Decision.ERROR, _artifact_problem(phase, collected))
     if collected is not None and collected.violation:
         return Verdict(Decision.DISCARD, collected.violation)
+    if phase.problem:
+        return Verdict(Decision.DISCARD, phase.problem)
     if collected is not None and not phase.results:
         return _without_evaluation(collected)
     verdict = assay(case_of(state, collected), phase.results)

@@ -7,6 +7,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -110,16 +111,45 @@ def _pattern(glob: str) -> str:
 
 
 def named_files(commands: Sequence[str], tracked: frozenset[str]) -> tuple[str, ...]:
-    """The tracked files that ``commands`` name: a word, or a part of one such as ``--config=path``."""
-    found = {word for command in commands for word in _words(command) if word in tracked}
-    return tuple(sorted(found))
+    """The tracked files that ``commands`` name.
+
+    As a path, a part of a word such as ``--config=path``, a module of ``-m``, a path below a folder they change to,
+    or the file that a runner such as make takes its orders from.
+    """
+    return tuple(sorted({path for command in commands for path in _paths(command) if path in tracked}))
 
 
-def _words(command: str) -> Iterable[str]:
+_ORDERS = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile"),
+    **dict.fromkeys(("npm", "npx", "yarn", "pnpm", "bun"), ("package.json",)),
+    **dict.fromkeys(("pytest", "tox", "nox"), ("pytest.ini", "tox.ini", "noxfile.py", "conftest.py")),
+}
+_CHANGES_FOLDER = ("cd", "-C", "--directory", "--prefix")
+
+
+def _paths(command: str) -> Iterable[str]:
+    words = [part.removeprefix("./") for word in _split(command) for part in _parts(word)]
+    folders = ["", *(f"{after.rstrip('/')}/" for word, after in pairwise(words) if word in _CHANGES_FOLDER)]
+    named = [name for word in words for name in (word, *_module(word), *_ORDERS.get(word, ()))]
+    return (f"{folder}{name}" for folder in folders for name in named)
+
+
+def _split(command: str) -> list[str]:
     try:
-        words = shlex.split(command, comments=False)
+        return shlex.split(command, comments=False)
     except ValueError:  # an open quote: sh will say so, we still look at what is there
-        words = command.split()
-    for word in words:
-        for part in (word, *re.split(r"[=:;|&()<>\s]+", word)):
-            yield part.removeprefix("./")
+        return command.split()
+
+
+def _parts(word: str) -> Iterable[str]:
+    for part in dict.fromkeys((word, *re.split(r"[=:;|&()<>\s]+", word))):
+        yield re.sub(r"^\$\{?(?:OMAGY_WORKTREE|PWD)\}?/", "", part)
+
+
+def _module(word: str) -> tuple[str, ...]:
+    """The files that ``python -m word`` runs."""
+    if not re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", word):
+        return ()
+    path = word.replace(".", "/")
+    return (f"{path}.py", f"{path}/__main__.py")

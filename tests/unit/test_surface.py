@@ -146,3 +146,25 @@ TRACKED = frozenset({"eval.py", "conf/a.json", "with blank.py", "b.sh", "lib/x.p
 def test_the_tracked_files_that_a_command_names_are_found(command: str, found: set[str]) -> None:
     """Words, and the parts of words that shells and options put together."""
     assert set(named_files([command], TRACKED)) == found
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("cd m && python3 ev.py", "m/ev.py"),
+        ("make -C m bench", "m/Makefile"),
+        ("make bench", "Makefile"),
+        ("npm test", "package.json"),
+        ("python -m bench.speed", "bench/speed.py"),
+        ("python -m bench", "bench/__main__.py"),
+        ("python $OMAGY_WORKTREE/m/ev.py", "m/ev.py"),
+        ('sh "${PWD}/m/ev.py"', "m/ev.py"),
+        ("pytest -q", "conftest.py"),
+    ],
+)
+def test_a_file_is_named_in_every_way_that_commands_name_files(command: str, named: str) -> None:
+    """A command that changes its folder, runs a module or a runner's targets names the files it rests on."""
+    tracked = frozenset(
+        ["m/ev.py", "m/Makefile", "Makefile", "package.json", "bench/speed.py", "bench/__main__.py", "conftest.py"]
+    )
+    assert named in named_files((command,), tracked)
