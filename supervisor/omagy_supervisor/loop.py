@@ -54,7 +54,8 @@ def record(world: World, state: RunState, event: Event) -> RunState:
 
 
 def _fault(error: OmagyError) -> RunEnded:
-    outcome = Outcome.BLOCKED if error.recoverable else Outcome.FAILED
+    """A run that met a fault can go on, unless the fault says that nobody can mend it."""
+    outcome = Outcome.FAILED if error.unrecoverable else Outcome.BLOCKED
     return RunEnded(outcome, f"{error.message}{f' ({error.hint})' if error.hint else ''}")
 
 
@@ -68,9 +69,17 @@ def _publish(world: World, state: RunState, event: Event) -> None:
             last = state.last_entry
             asked = world.questions.text(last.question_id) if last is not None and last.question_id else ""
             end = handoff(state, str(world.folder.root), world.records.kept(), question=asked)
-            world.lessons.run_ended(state, state.recent)
             world.records.write_end(state, end)
+            _write_lessons(world, state)
         case LaneReady() | SessionBegun() | SessionEnded() | PauseOver() | RunResumed() | RunCreated():
             world.records.write_manifest(state)
         case Decided() | Evaluated() | Remeasured() | StopRequested():
             pass
+
+
+def _write_lessons(world: World, state: RunState) -> None:
+    """Last, and as well as it goes: a run has ended whether or not its lessons can be written."""
+    try:
+        world.lessons.run_ended(state, state.recent)
+    except (OmagyError, OSError) as error:
+        world.reporter.note(f"the lessons of this run could not be written: {error}")

@@ -82,3 +82,27 @@ def test_an_agent_without_output_is_held_to_its_time_limit(ws: Workspace) -> Non
     entry = ws.ledger()["entries"][1]
     assert (entry["session"]["ending"], entry["session"].get("attempt", 1)) == ("timed_out", 1)
     assert entry["session"]["duration_s"] < 15
+
+
+# -- what cannot be written
+
+
+def test_lessons_that_cannot_be_written_end_no_run(mission: Workspace) -> None:
+    """The run has its handoff, its ledger its outcome; that the lessons are missing is told."""
+    mission.plan(i1=candidate(2))
+    lessons = mission.root / ".omagy/autoresearch/m/lessons.md"
+    lessons.mkdir(parents=True)
+    (lessons / "in the way").write_text("")
+    done = mission.launch("--max-iterations", "1")
+    assert done.returncode == 0, done.stderr
+    assert "the lessons of this run could not be written" in done.stderr
+    assert mission.manifest()["lifecycle_outcome"] == "finished"
+    assert (mission.folder() / "handoff.md").exists()
+
+
+def test_a_fault_that_may_pass_ends_no_run_for_good(mission: Workspace) -> None:
+    """Whatever omagy cannot name a remedy for may have one: the run is blocked, and goes on."""
+    mission.plan(i1=sh(f"mv missions/m/eval.py x; git update-ref -d HEAD; {RUNNER} rm -rf $d; echo > $d"))
+    done = mission.launch("--max-iterations", "1")
+    assert done.returncode == 3, done.stderr
+    assert mission.manifest()["lifecycle_outcome"] == "blocked"

@@ -25,7 +25,7 @@ class ChildTerminal:
                 start_new_session=True,
             )
         except OSError as error:
-            raise OmagyError(f"the session could not be started: {error}", recoverable=True) from None
+            raise OmagyError(f"the session could not be started: {error}") from None
 
     def has_window(self, name: str) -> bool:
         child = self._children.get(name)

@@ -45,7 +45,7 @@ class Tmux:
         if answer.returncode != 0:
             words = " ".join(answer.stderr) or f"status {answer.returncode}"
             hint = f"see the server with `tmux -L {self.socket} ls`"
-            raise OmagyError(f"tmux could not {what}: {words}", hint, recoverable=True)
+            raise OmagyError(f"tmux could not {what}: {words}", hint)
         return list(answer.stdout)
 
     def has_session(self, name: str) -> bool:
@@ -79,7 +79,7 @@ class Tmux:
         if answer.returncode != 0:
             if self._server.is_alive():
                 words = " ".join(answer.stderr)
-                raise OmagyError(f"tmux could not list its windows: {words}", recoverable=True)
+                raise OmagyError(f"tmux could not list its windows: {words}")
             return []
         rows = (line.split("\t") for line in answer.stdout)
         return [Window(row[0], row[1], row[2], int(row[3]), row[4] == "1") for row in rows if len(row) == 5]
