@@ -3,16 +3,61 @@
 import contextlib
 import os
 import select
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
+from omagy_supervisor.adapters.lock import this_machine
 from omagy_supervisor.ports import Clock, ProcessRef, Stops, Wake
 
 COOKIE = "OMAGY_COOKIE"
 _TICK_S = 0.2
 _KILLED_S = 5.0
 _SWEEP_ROUNDS = 50
+_CLOCK_SLACK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Marked(ProcessRef):
+    """``mark`` is the start of the process as ``start_mark`` tells it."""
+
+    mark: str = ""
+
+
+def start_mark(pid: int) -> str:
+    """When ``pid`` was started, on a clock that nobody sets; empty where the system has none.
+
+    A start as wall-clock time moves whenever the system's clock is corrected, and with it every comparison.
+    """
+    ticks = _start_ticks(pid)
+    return "" if ticks is None else f"{this_machine()[1]}:{ticks}"
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Field 22 of ``/proc/<pid>/stat``, in ticks since the machine was started."""
+    if sys.platform != "linux":
+        return None
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return int(fields[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def is_same(pid: int, mark: str, started_at: float) -> bool:
+    """True while the process ``pid`` is the one whose start was told as ``mark`` or, without one, ``started_at``."""
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return False
+        if mark:
+            return start_mark(pid) == mark
+        return abs(process.create_time() - started_at) <= _CLOCK_SLACK_S
+    except psutil.Error:
+        return False
 
 
 class SystemProcesses:
@@ -26,16 +71,22 @@ class SystemProcesses:
         try:
             process = psutil.Process(pid)
             carries = argument in process.cmdline()
-            return ProcessRef(pid, process.create_time()) if carries else None
+            return _Marked(pid, self._started_at(process), start_mark(pid)) if carries else None
         except psutil.Error:
             return None
 
+    def _started_at(self, process: psutil.Process) -> float:
+        """The start as today's clock would tell it, so that a session's age outlives corrections of the clock."""
+        ticks = _start_ticks(process.pid)
+        if ticks is not None:
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                up_s = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+                return self._clock.now().timestamp() - (up_s - ticks / os.sysconf("SC_CLK_TCK"))
+        return process.create_time()
+
     def alive(self, process: ProcessRef) -> bool:
-        try:
-            found = psutil.Process(process.pid)
-            return found.create_time() == process.started_at and found.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            return False
+        mark = process.mark if isinstance(process, _Marked) else ""
+        return is_same(process.pid, mark, process.started_at)
 
     def wait(self, process: ProcessRef, limit_s: float) -> Wake:
         with _pidfd(process.pid) as fd:
