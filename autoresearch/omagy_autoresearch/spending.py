@@ -1,6 +1,5 @@
 """What a run has used, and what it may use at most: tokens, money, time."""
 
-from omagy_autoresearch.assay import baseline_repeats
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.mission import Budget, Contract, Prices
 from omagy_autoresearch.sessions import Usage
@@ -27,11 +26,7 @@ def most_it_can_cost(contract: Contract, budget: Budget) -> str:
     """One line that bounds a run before it starts; says so where nothing bounds it."""
     session_s, evaluation_s = contract.session.timeout_s, _evaluation_s(contract)
     each = f"each at most {format_duration(session_s)} of session and {format_duration(evaluation_s)} of evaluation"
-    parts = [
-        f"{budget.max_iterations} iterations, {each}"
-        if budget.max_iterations
-        else f"iterations without limit, {each}"
-    ]
+    parts = [f"{_iterations(budget.max_iterations)}, {each}"]
     if budget.max_wall_time_s is not None:
         parts.append(f"{format_duration(budget.max_wall_time_s)} in all")
     if budget.max_tokens is not None:
@@ -43,17 +38,19 @@ def most_it_can_cost(contract: Contract, budget: Budget) -> str:
     return "at most: " + "; ".join(parts)
 
 
+def _iterations(limit: int | None) -> str:
+    if limit is None:
+        return "iterations without limit"
+    return "1 iteration" if limit == 1 else f"{limit} iterations"
+
+
 def _evaluation_s(contract: Contract) -> float:
     """The longest that deciding on one candidate can take."""
     evaluator = contract.evaluator
     runs = evaluator.repeats
     if evaluator.repeats > 1:
-        runs += 2 * evaluator.retest * max(evaluator.repeats, 2)
-    checks = (contract.guard, evaluator.holdout)
-    builds = 2 if evaluator.build else 1
-    return runs * builds * evaluator.timeout_s + sum(check.timeout_s for check in checks if check is not None)
-
-
-def baseline_evaluation_s(contract: Contract) -> float:
-    """The longest that measuring the baseline can take."""
-    return baseline_repeats(contract.evaluator) * contract.evaluator.timeout_s
+        runs += 2 * evaluator.retest * evaluator.repeats
+    limits_s = [check.timeout_s for check in (contract.guard, evaluator.holdout) if check is not None]
+    limits_s += [evaluator.timeout_s] * runs
+    build_s = evaluator.timeout_s if evaluator.build else 0.0
+    return sum(limit_s + build_s for limit_s in limits_s)

@@ -171,4 +171,6 @@ def _end(world: World, state: RunState, step: EndRun) -> Event:
     untouched = last is not None and last.leaves_lane_alone and state.between_iterations and not state.settled
     if state.tip is not None and not untouched:
         world.lane.converge(state.tip)
+    if step.outcome.terminal:
+        world.checkout.close()
     return RunEnded(step.outcome, step.reason)

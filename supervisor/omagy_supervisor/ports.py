@@ -204,6 +204,10 @@ class Checkout(Protocol):
         """What differs from the placed commit by now. The next ``place`` puts it right."""
         ...
 
+    def close(self) -> None:
+        """The run is over for good: take away what was made for measuring alone."""
+        ...
+
     def settle(self) -> None:
         """What git ignores in the checkout now was made by the set-up, and stays for the next commits."""
         ...

@@ -28,7 +28,6 @@ from omagy_autoresearch.spending import most_it_can_cost
 from omagy_autoresearch.surface import Surface
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.evaluator import ShellEvaluator
-from omagy_supervisor.adapters.git.checkout import remove_fresh_checkout
 from omagy_supervisor.adapters.git.lane import GitLane
 from omagy_supervisor.adapters.processes import SystemProcesses
 from omagy_supervisor.arguments import Arguments
@@ -110,12 +109,13 @@ def _places(plan: RunPlan, settings: Settings) -> Iterator[_Places]:
     clock = SystemClock()
     stops = make_stops(folder, clock)
     lane = make_lane(settings, plan)
+    checkout = make_checkout(settings, plan, lane)
     cookie = evaluator_cookie(plan.worktree_path)
     try:
         yield _Places(
             folder=folder,
             lane=lane,
-            checkout=make_checkout(settings, plan, lane),
+            checkout=checkout,
             evaluator=ShellEvaluator(clock, stops, SystemProcesses(stops, clock), cookie),
             reporter=_Notes(),
             session_environment=session_environment(settings, plan),
@@ -125,7 +125,7 @@ def _places(plan: RunPlan, settings: Settings) -> Iterator[_Places]:
         say("stopped; nothing of the check is left")
         raise KeyboardInterrupt from None
     finally:
-        remove_fresh_checkout(plan)
+        checkout.close()
         lane.remove()
         shutil.rmtree(folder.root, ignore_errors=True)
 
@@ -134,9 +134,20 @@ def _look(places: _Places, plan: RunPlan, settings: Settings, findings: Findings
     baseline = places.lane.prepare()
     surface = protected_surface(plan, places.lane.tracked_files(baseline))
     findings.facts["protected"] = sorted({*surface.closed, *surface.protected})
+    findings.advice += _surface_advice(surface)
     if _step(findings, "set-up", lambda: prepare_checkout(places, plan, surface, baseline)):
         _measure(places, plan, surface, baseline, findings)
     _step(findings, "agent", lambda: _probe_agent(places, plan, settings, baseline, findings))
+
+
+def _surface_advice(surface: Surface) -> list[str]:
+    """What a person should know of the files that nobody may change, before a night is spent on it."""
+    named = [path for path in surface.named if path in surface.closed]
+    if named:
+        return [f"candidates may not change {', '.join(named)}: a command names them (editable lifts that)"]
+    if surface.named or surface.protected or surface.editable:
+        return []
+    return ["the commands name no file of the repository, so nothing of the evaluator is protected: add protected:"]
 
 
 def _step(findings: Findings, name: str, act: Callable[[], None]) -> bool:
@@ -270,7 +281,9 @@ def _contract_lines(findings: Findings, plan: RunPlan) -> list[str]:
     if plan.contract.guard is not None:
         lines.append(f"guard      {plan.contract.guard.command}")
     baseline = facts.get("baseline")
-    if baseline is not None:
+    if baseline is not None and baseline["error"]:
+        lines.append(f"baseline   {baseline['error']}")
+    elif baseline is not None:
         values = ", ".join(show_score(score) for score in baseline["scores"])
         lines.append(
             f"baseline   pass={str(baseline['pass']).lower()}, scores {values}, {baseline['seconds_each']} s each"

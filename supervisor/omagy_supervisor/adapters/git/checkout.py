@@ -32,6 +32,9 @@ class LaneCheckout:
     def settle(self) -> None:
         """In the lane everything that is ignored stays."""
 
+    def close(self) -> None:
+        """The lane is the person's to look at."""
+
 
 class FreshCheckout:
     """Implements ports.Checkout on a bare repository of omagy's own; only a commit's objects are fetched into it.
@@ -133,8 +136,6 @@ class FreshCheckout:
         literal = [f":(top,literal){path}" for path in protected]
         self._do("checkout", "--quiet", baseline, "--", *literal)
 
-
-def remove_fresh_checkout(plan: RunPlan) -> None:
-    """Remove a run's evaluation checkout; nothing in it is anybody's work."""
-    folder = Path(plan.worktree_path)
-    shutil.rmtree(os.fspath(folder.with_name(folder.name + ".evaluation")), ignore_errors=True)
+    def close(self) -> None:
+        """Nothing in it is anybody's work."""
+        shutil.rmtree(self.folder, ignore_errors=True)
