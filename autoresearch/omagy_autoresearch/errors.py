@@ -18,20 +18,17 @@ class OmagyError(Exception):
     """Something omagy cannot go on from.
 
     ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it. A run that meets one
-    ends ``blocked`` and can go on; only ``unrecoverable`` ones (damaged records, damaged git objects) end it for
-    good. ``recoverable`` False only says that omagy knows no remedy, which is not that there is none.
+    ends ``blocked`` and can go on, unless ``recoverable`` is False: nobody can mend that (damaged git objects, a
+    dying disk).
     """
 
     exit_status = ExitStatus.FAILED
 
-    def __init__(
-        self, message: str, hint: str = "", *, recoverable: bool = True, unrecoverable: bool = False
-    ) -> None:
+    def __init__(self, message: str, hint: str = "", *, recoverable: bool = True) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.recoverable = recoverable and not unrecoverable
-        self.unrecoverable = unrecoverable
+        self.recoverable = recoverable
 
 
 class ContractError(OmagyError):

@@ -9,7 +9,7 @@ from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_supervisor.arguments import Arguments, split_arguments
 from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
 from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
-from omagy_supervisor.ui.messages import say, say_error, show
+from omagy_supervisor.ui.messages import say, say_error, show, speak_in_any_locale
 
 _COMMANDS = ("autoresearch", "question")
 _VERBS = ("check", "list", "status", "watch", "attach", "stop", "rebuild")
@@ -18,6 +18,7 @@ _VERBS = ("check", "list", "status", "watch", "attach", "stop", "rebuild")
 def main(argv: list[str]) -> int:
     """Run one command line; returns its exit status. No traceback reaches a person without ``--debug``."""
     debug = "--debug" in argv
+    speak_in_any_locale()
     try:
         settings = read_settings(os.environ)
         scrub_process_environment()
@@ -80,6 +81,9 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
         return resume(arguments, settings)
     if arguments.mission is None:
         raise ContractError("a mission folder is missing", "omagy autoresearch <mission-dir>; more: --help")
+    if arguments.mission == "check" and arguments.codex_args and not os.path.lexists("check"):
+        at = next(i for i, word in enumerate(rest) if word == "check" and split_arguments(rest[: i + 1]).mission)
+        return _check([*rest[:at], *rest[at + 1 :]], settings)
     return _launch(arguments, settings)
 
 
@@ -103,9 +107,11 @@ def _launch(arguments: Arguments, settings: Settings) -> int:
     try:
         return launch(arguments, settings)
     except ContractError as error:
-        near = _nearest(arguments.mission or "", _VERBS)
-        if near and "does not exist" in error.message:
-            error.message += near
+        mission = arguments.mission or ""
+        if "does not exist" in error.message and mission in _VERBS:
+            error.hint = f"{mission} as a command comes first, its options after it: omagy autoresearch {mission} …"
+        elif "does not exist" in error.message:
+            error.message += _nearest(mission, _VERBS)
         raise
 
 

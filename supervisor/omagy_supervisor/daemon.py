@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import shlex
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -19,14 +21,15 @@ from omagy_autoresearch.summary import handoff
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
 from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, this_machine, write_pointer
-from omagy_supervisor.adapters.processes import SystemProcesses
+from omagy_supervisor.adapters.processes import SystemProcesses, start_mark
 from omagy_supervisor.adapters.stops import SignalStops
-from omagy_supervisor.bootstrap import make_records, make_stops, make_world
+from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
 from omagy_supervisor.files import cannot_write, fsync_dir, make_folder
+from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.loop import drive, record
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.perform import perform
-from omagy_supervisor.ports import Reporter
+from omagy_supervisor.ports import Journal, Reporter
 from omagy_supervisor.recover import (
     LoadedRun,
     refuse_missing_worktree,
@@ -61,11 +64,16 @@ def supervise(
         reporter = make_reporter(folder)
         stops = make_stops(folder, SystemClock())
         world = make_world(settings, root, run, _agent(run, request), stops, reporter)
+        world = replace(
+            world,
+            journal=_SameFile(world.journal, folder.journal),
+            terminal=make_terminal(settings, tmux_session(request.run_id, root.repo_root)),
+        )
         state = _take_on(world, run, request)
-        write_pointer(root.pointer, _pointer(request.run_id, settings, active=True))
+        _point_to(root, request.run_id, settings, active=True)
         started()
         state = _drive(world, state)
-        write_pointer(root.pointer, _pointer(request.run_id, settings, active=False))
+        _point_to(root, request.run_id, settings, active=False)
     return state
 
 
@@ -79,14 +87,55 @@ def _drive(world: World, state: RunState) -> RunState:
     """Drive the run; whatever stops it without an end stands in its log, with the way to go on."""
     try:
         return drive(world, state)
-    except OmagyError as error:
+    except Exception as error:
+        if not _can_be_read_back(world.folder):
+            _end_sessions(state.plan.worktree_path)
+            raise _records_gone(world, state) from error
+        if not isinstance(error, OmagyError):
+            world.reporter.note(f"a fault of omagy's own:\n{traceback.format_exc()}")
+            raise
         resume = f"the run can go on: omagy autoresearch --resume {state.plan.run_id}"
         error.hint = f"{error.hint}\n{resume}".strip()
         world.reporter.note(f"stopped without an end: {error.message}; {resume}")
         raise
-    except Exception:
-        world.reporter.note(f"a fault of omagy's own:\n{traceback.format_exc()}")
-        raise
+
+
+def _can_be_read_back(folder: RunFolder) -> bool:
+    try:
+        return bool(read_journal(folder.journal)[0])
+    except StorageError:
+        return False
+
+
+def _records_gone(world: World, state: RunState) -> StorageError:
+    """What is left to say when the journal is gone: where the kept work is."""
+    plan = state.plan
+    message = f"the records of run {plan.run_id} were deleted or replaced while it ran ({world.folder.root})"
+    hint = f"the run cannot go on; the kept work is on its branch: git log {plan.branch_name}"
+    world.reporter.note(f"stopped without an end: {message}; {hint}")
+    return StorageError(message, hint, recoverable=False)
+
+
+class _SameFile:
+    """A journal that is written only while its name still leads to it: what nobody can read back is no fact."""
+
+    def __init__(self, journal: Journal, path: Path) -> None:
+        self._journal = journal
+        self._path = path
+        self._file = _identity(path)
+
+    def append(self, record: Record) -> None:
+        if self._file is None or _identity(self._path) != self._file:
+            raise StorageError(f"{self._path} was deleted or replaced while the run wrote it", recoverable=False)
+        self._journal.append(record)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def rewrite_records(root: StateRoot, run_id: str) -> RunState:
@@ -121,19 +170,40 @@ def _locked(root: StateRoot) -> Iterator[None]:
 
 def another_run_active(root: StateRoot) -> ContractError:
     """The refusal of a second run, with what can be done about the first."""
-    pointer = read_pointer(root.pointer)
-    run = pointer.run_id if pointer else "(starting)"
+    pointer = read_pointer(root.shared_pointer) or read_pointer(root.pointer)
+    if pointer is None or not pointer.active:  # its supervisor is just starting
+        return ContractError(f"a run is starting in {root.repo_root}: one run at a time", "omagy autoresearch list")
+    run, place = pointer.run_id, pointer.repo_root or str(root.repo_root)
+    if place != str(root.repo_root):
+        return ContractError(
+            f"run {run} is active in {place}, a worktree of the same repository: one run at a time",
+            f"watch it: cd {shlex.quote(place)} && omagy autoresearch watch {run}\n"
+            f"stop it:  omagy autoresearch stop {run}",
+        )
     return ContractError(
         f"run {run} is active in {root.repo_root}: one run at a time",
         f"watch it: omagy autoresearch watch {run}\nstop it:  omagy autoresearch stop {run}",
     )
 
 
-def _pointer(run_id: str, settings: Settings, *, active: bool) -> Pointer:
+def _point_to(root: StateRoot, run_id: str, settings: Settings, *, active: bool) -> None:
+    """Tell in both places which run this supervisor works on. Raises StorageError."""
     host, boot = this_machine()
     me = psutil.Process()
-    since = SystemClock().now().isoformat(timespec="seconds")
-    return Pointer(run_id, active, me.pid, me.create_time(), host, boot, since, settings.tmux_socket)
+    pointer = Pointer(
+        run_id,
+        active,
+        pid=me.pid,
+        process_started_at=me.create_time(),
+        process_mark=start_mark(me.pid),
+        host=host,
+        boot_id=boot,
+        since=SystemClock().now().isoformat(timespec="seconds"),
+        tmux_socket=settings.tmux_socket,
+        repo_root=str(root.repo_root),
+    )
+    write_pointer(root.shared_pointer, pointer)
+    write_pointer(root.pointer, pointer)
 
 
 # -- a new run
@@ -144,15 +214,21 @@ def _end_session_of_interrupted_run(root: StateRoot) -> None:
 
     What it leaves in its lane is collected when that run is resumed.
     """
-    pointer = read_pointer(root.pointer)
+    pointer = read_pointer(root.shared_pointer) or read_pointer(root.pointer)
     if pointer is None or not pointer.active:
         return
-    worktree = _worktree_of(root.run(pointer.run_id))
+    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    worktree = _worktree_of(its_root.run(pointer.run_id))
     if worktree is not None:
-        clock = SystemClock()
-        sweeper = SystemProcesses(SignalStops(root.state, clock), clock)
-        sweeper.sweep(sessions_cookie(worktree))
-        sweeper.sweep(evaluator_cookie(worktree))
+        _end_sessions(worktree)
+
+
+def _end_sessions(worktree: str) -> None:
+    """End whatever works in the lane at ``worktree``: sessions and measurements."""
+    clock = SystemClock()
+    sweeper = SystemProcesses(SignalStops(Path(os.devnull), clock), clock)
+    sweeper.sweep(sessions_cookie(worktree))
+    sweeper.sweep(evaluator_cookie(worktree))
 
 
 def _worktree_of(folder: RunFolder) -> str | None:

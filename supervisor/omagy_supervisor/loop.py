@@ -1,5 +1,6 @@
 """The loop: one step, one fact, one state after another, until the run has ended."""
 
+import errno
 from pathlib import Path
 
 from omagy_autoresearch.advance import advance
@@ -36,7 +37,9 @@ def drive(world: World, state: RunState) -> RunState:
         except OmagyError as error:
             event = _fault(error)
         except OSError as error:  # the file system failed where no adapter expected it to
-            event = _fault(cannot_write(Path(error.filename or world.folder.root), error))
+            fault = cannot_write(Path(error.filename or world.folder.root), error)
+            fault.__cause__ = error
+            event = _fault(fault)
         state = record(world, state, event)
     return state
 
@@ -55,7 +58,10 @@ def record(world: World, state: RunState, event: Event) -> RunState:
 
 def _fault(error: OmagyError) -> RunEnded:
     """A run that met a fault can go on, unless the fault says that nobody can mend it."""
-    outcome = Outcome.FAILED if error.unrecoverable else Outcome.BLOCKED
+    cause = error.__cause__
+    # Of what a file system says, only a dying disk is final: a folder in the way, say, can be taken away.
+    passing = error.recoverable or (isinstance(cause, OSError) and cause.errno != errno.EIO)
+    outcome = Outcome.BLOCKED if passing else Outcome.FAILED
     return RunEnded(outcome, f"{error.message}{f' ({error.hint})' if error.hint else ''}")
 
 

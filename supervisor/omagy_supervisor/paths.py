@@ -28,8 +28,19 @@ class StateRoot:
         return self.state / "autoresearch-state.json"
 
     @property
+    def shared(self) -> Path:
+        """Ours in git's own folder, which all worktrees of the repository share and no ``git clean`` looks into."""
+        common = git_common_dir(self.repo_root)
+        return common / "omagy" if common is not None else self.state
+
+    @property
     def lock(self) -> Path:
-        return self.state / "autoresearch.lock"
+        return self.shared / "autoresearch.lock"
+
+    @property
+    def shared_pointer(self) -> Path:
+        """The pointer once more, beside the lock: found from every worktree, whatever became of ``.omagy``."""
+        return self.shared / "autoresearch-state.json"
 
     @property
     def runs(self) -> Path:
@@ -45,12 +56,28 @@ class StateRoot:
         """Make the folders. Raises StorageError."""
         make_folder(self.state)
         make_folder(self.runs)
+        make_folder(self.shared)
         ignore = self.folder / ".gitignore"
         with contextlib.suppress(OSError):
             if ignore.read_bytes() == b"*\n":
                 return
         if not ignore.exists():
             write_atomic(ignore, b"*\n", durable=False)
+
+
+def git_common_dir(repo_root: Path) -> Path | None:
+    """git's folder of the repository at ``repo_root``, shared by its worktrees; None when there is none."""
+    place = repo_root / ".git"
+    if not place.is_file():
+        return place if place.is_dir() else None
+    try:
+        git_dir = repo_root / os.fsdecode(place.read_bytes().removeprefix(b"gitdir:").strip())
+        common = git_dir / "commondir"
+        if common.is_file():
+            git_dir = git_dir / os.fsdecode(common.read_bytes().strip())
+    except OSError:
+        return None
+    return Path(os.path.normpath(git_dir)) if git_dir.is_dir() else None
 
 
 @dataclass(frozen=True, slots=True)

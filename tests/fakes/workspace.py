@@ -200,7 +200,7 @@ class Workspace:
     def users_side(self) -> dict[str, str]:
         """All of the repository that a run may not touch: checkout, index, HEAD, config, hooks, stash, refs."""
         ours = (
-            *(".omagy", ".git/objects", ".git/worktrees", ".git/info/exclude", ".git/refs/omagy"),
+            *(".omagy", ".git/omagy", ".git/objects", ".git/worktrees", ".git/info/exclude", ".git/refs/omagy"),
             *(".git/refs/heads/autoresearch", ".git/logs/refs/heads/autoresearch"),
         )
         found = contents(self.root)

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from fakes.workspace import EVALUATOR, Acts, Workspace, candidate, lives, noop, wait_until
+from omagy_supervisor.launching import tmux_session
 
 
 class Screen:
@@ -104,6 +105,10 @@ def windows(ws: Workspace) -> list[str]:
     return ws.tmux("list-windows", "-a", "-F", "#{session_name} #{window_name}").stdout.splitlines()
 
 
+def session_of(ws: Workspace) -> str:
+    return tmux_session(ws.run_id(), ws.root)
+
+
 def supervisor(ws: Workspace) -> psutil.Process:
     pointer = json.loads((ws.root / ".omagy/state/autoresearch-state.json").read_text())
     return psutil.Process(pointer["pid"])
@@ -124,8 +129,8 @@ def test_leaving_the_view_leaves_the_run(ws: Workspace, screen: Screen) -> None:
     screen.wait("iteration 1: session started")
     run_id = ws.run_id()
     ws.wait_for_session(1, "working")
-    assert windows(ws) == [f"{run_id} supervisor", f"{run_id} i0001"]
-    pane = ws.tmux("capture-pane", "-p", "-t", f"={run_id}:i0001").stdout
+    assert windows(ws) == [f"{session_of(ws)} supervisor", f"{session_of(ws)} i0001"]
+    pane = ws.tmux("capture-pane", "-p", "-t", f"={session_of(ws)}:i0001").stdout
     assert pane.strip() == "working"
 
     screen.press("C-c")
@@ -207,10 +212,10 @@ def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place
         screen.type("unset TMUX TMUX_PANE; TERM=xterm-256color")
     screen.omagy("attach")
     shown = screen.wait("0:supervisor", full_screen=True)
-    assert f"[{run_id}]" in shown
+    assert f"[{session_of(ws)}]" in shown
     assert "1:i0001" in shown
     wait_until(lambda: ws.tmux("list-clients").stdout.count("\n") == 1, "the client")
-    ws.tmux("detach-client", "-s", f"={run_id}")
+    ws.tmux("detach-client", "-s", f"={session_of(ws)}")
     screen.wait("status 0")
     assert supervisor(ws).is_running()
     assert ws.omagy("autoresearch", "stop").returncode == 0
@@ -271,7 +276,7 @@ def test_a_supervisor_whose_tmux_goes_away_ends_its_run_so_that_it_can_be_resume
     ws.wait_for_session()
     agent = int((ws.folder() / "iterations/0001/outbox/candidate.json.pid").read_text())
     if way == "its window is closed":
-        ws.tmux("kill-window", "-t", f"={run_id}:supervisor")
+        ws.tmux("kill-window", "-t", f"={session_of(ws)}:supervisor")
     else:
         psutil.Process(int(ws.tmux("display-message", "-p", "#{pid}").stdout)).kill()
     wait_for_end(ws)

@@ -1,11 +1,14 @@
 """Agents without a sandbox that attack what supervises them, and people who clean up too much: what must hold."""
 
+import os
+import re
 from pathlib import Path
 
 import psutil
 import pytest
 
 from fakes.workspace import Acts, Workspace, candidate, noop
+from omagy_supervisor.launching import tmux_session
 
 
 @pytest.fixture
@@ -106,3 +109,115 @@ def test_a_fault_that_may_pass_ends_no_run_for_good(mission: Workspace) -> None:
     done = mission.launch("--max-iterations", "1")
     assert done.returncode == 3, done.stderr
     assert mission.manifest()["lifecycle_outcome"] == "blocked"
+
+
+# -- the person cleans up too much
+
+
+def test_deleted_records_end_the_run_and_are_told(mission: Workspace) -> None:
+    """``git clean -fdx`` takes .omagy along: no second run can start beside the first, which can be stopped."""
+    go = mission.root.parent / "go"
+    mission.plan(i1=candidate(2), i2=[{"print": "working"}, {"wait_for": str(go)}, *noop()])
+    process = mission.start_launch()
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(2, "working")
+    mission.git("clean", "-fdxq")
+    second = mission.launch()
+    assert (second.returncode, f"run {run_id} is active" in second.stderr) == (2, True), second.stderr
+    go.write_text("")
+    _, err = process.communicate(timeout=50)
+    assert process.returncode == 1, err
+    assert f"the records of run {run_id} were deleted or replaced while it ran" in err
+    assert f"the kept work is on its branch: git log autoresearch/m/{run_id.removeprefix('m-').upper()}" in err
+    assert "the run can go on" not in err
+    assert mission.omagy("autoresearch", "stop").returncode == 2
+    mission.plan(default=noop())
+    third = mission.launch("--max-iterations", "1")
+    assert third.returncode == 0, third.stderr
+    assert "was interrupted" not in third.stderr
+
+
+def test_a_run_without_records_can_still_be_stopped(mission: Workspace) -> None:
+    """The pointer beside the lock says who holds it."""
+    mission.plan(i1=[{"print": "hanging"}, {"hang": True}])
+    process = mission.start_launch()
+    mission.wait_for_run()
+    mission.wait_for_session(1)
+    mission.git("clean", "-fdxq")
+    stopped = mission.omagy("autoresearch", "stop")
+    assert stopped.returncode == 0, stopped.stderr
+    assert "its records were deleted" in stopped.stderr
+    process.communicate(timeout=50)
+
+
+# -- one run in a repository, whatever the worktree
+
+
+def test_worktrees_of_one_repository_share_its_lock(mission: Workspace) -> None:
+    """A second run is refused with where the first one is; it can be stopped from there."""
+    other = mission.root.parent / "other"
+    mission.git("worktree", "add", "-q", str(other))
+    mission.plan(i1=[{"print": "hanging"}, {"hang": True}])
+    process = mission.start_launch()
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(1)
+    refused = mission.omagy("autoresearch", "--foreground", "--agent", mission.agent, "missions/m", cwd=other)
+    assert refused.returncode == 2
+    assert f"run {run_id} is active in {mission.root}, a worktree of the same repository" in refused.stderr
+    assert f"cd {mission.root} && omagy autoresearch watch {run_id}" in refused.stderr
+    listed = mission.omagy("autoresearch", "list", cwd=other)
+    assert f"run {run_id} is active in another worktree of this repository: {mission.root}" in listed.stderr
+    stopped = mission.omagy("autoresearch", "stop", cwd=other)
+    assert stopped.returncode == 0, stopped.stderr
+    process.communicate(timeout=50)
+    assert mission.manifest()["lifecycle_outcome"] == "userinterlude"
+
+
+# -- names and terminals
+
+
+def test_a_mission_of_other_letters_has_a_name_too(ws: Workspace) -> None:
+    """No folder has to be renamed for want of a Latin letter."""
+    ws.mission(name="missions/日本")
+    ws.commit()
+    ws.plan(default=noop())
+    done = ws.launch("--max-iterations", "1", mission="missions/日本")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"mission-[0-9a-f]{8}-\d{8}t\d{6}z", ws.run_id())
+
+
+def test_a_terminal_without_the_letters_shows_what_it_can(mission: Workspace) -> None:
+    """A handoff has arrows and dashes; an ASCII terminal gets the rest of it."""
+    mission.environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    mission.plan(i1=candidate(2))
+    done = mission.launch("--max-iterations", "1")
+    assert done.returncode == 0, done.stderr
+    assert "finished: iteration budget used: 1" in done.stdout
+
+
+def test_a_repository_whose_name_is_no_text_is_refused(mission: Workspace) -> None:
+    """With the path, and before anything is made."""
+    odd = os.fsdecode(os.fsencode(mission.root.parent) + b"/odd\xff")
+    mission.root.rename(odd)
+    try:
+        refused = mission.omagy("autoresearch", "--foreground", "--agent", mission.agent, "missions/m", cwd=Path(odd))
+    finally:
+        Path(odd).rename(mission.root)
+    assert refused.returncode == 2
+    assert "its name is no UTF-8" in refused.stderr
+    assert not (mission.root / ".omagy").exists()
+
+
+def test_options_may_stand_before_check(mission: Workspace) -> None:
+    """It is read as it was meant; before another command they are told their place."""
+    done = mission.omagy("autoresearch", "--agent", mission.agent, "check", "missions/m")
+    assert done.returncode == 0, done.stdout + done.stderr
+    misplaced = mission.omagy("autoresearch", "--json", "status")
+    assert misplaced.returncode == 2
+    assert "omagy autoresearch status" in misplaced.stderr
+
+
+def test_two_repositories_share_no_tmux_session(tmp_path: Path) -> None:
+    """Runs of the same name, started in the same second."""
+    assert tmux_session("m-1", tmp_path / "a") != tmux_session("m-1", tmp_path / "b")
+    assert re.fullmatch(r"m-1-[0-9a-f]{6}", tmux_session("m-1", tmp_path))

@@ -24,6 +24,8 @@ class Pointer(msgspec.Struct, frozen=True, omit_defaults=True):
     since: str = ""
     tmux_socket: str = ""
     schema_version: int = 1
+    process_mark: str = ""  # its start, as processes.start_mark tells it
+    repo_root: str = ""  # the worktree whose run it is
 
 
 class RunLock:

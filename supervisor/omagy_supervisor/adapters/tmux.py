@@ -4,9 +4,11 @@ Sessions and windows are addressed by exact names (``=name``) and ids; a listing
 after the server was seen alive.
 """
 
+import contextlib
 import re
 import shlex
 import subprocess
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError
 
 DEFAULT_SOCKET = "omagy"
 OLDEST = (3, 0)
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,18 @@ class Tmux:
         self._cmd("set-option", "-t", f"={name}:", "status-left-length", "60")  # or a run's id is cut off
 
     def new_window(self, session: str, name: str, argv: Sequence[str], cwd: Path) -> None:
-        """Start ``argv`` in a new window of ``session``; makes the session when it is gone."""
+        """Start ``argv`` in a new window of ``session``; makes the session when it is gone.
+
+        A session can end, or be made by somebody else, between the look and the act: then we look again.
+        """
+        for _ in range(_TRIES - 1):
+            with contextlib.suppress(OmagyError):
+                self._new_window(session, name, argv, cwd)
+                return
+            _tick()
+        self._new_window(session, name, argv, cwd)
+
+    def _new_window(self, session: str, name: str, argv: Sequence[str], cwd: Path) -> None:
         if not self.has_session(session):
             self.new_session(session, name, argv, cwd)
             return
@@ -76,11 +90,15 @@ class Tmux:
         """All windows of the server. Raises OmagyError when it is alive and does not answer."""
         form = "#{session_name}\t#{window_name}\t#{window_id}\t#{pane_pid}\t#{pane_dead}"
         answer = self._cmd("list-panes", "-a", "-F", form)
+        for _ in range(_TRIES):
+            if answer.returncode == 0 or not self._server.is_alive():
+                break
+            _tick()  # it is just starting, or just ending
+            answer = self._cmd("list-panes", "-a", "-F", form)
         if answer.returncode != 0:
-            if self._server.is_alive():
-                words = " ".join(answer.stderr)
-                raise OmagyError(f"tmux could not list its windows: {words}")
-            return []
+            if not self._server.is_alive():
+                return []
+            raise OmagyError(f"tmux could not list its windows: {' '.join(answer.stderr)}")
         rows = (line.split("\t") for line in answer.stdout)
         return [Window(row[0], row[1], row[2], int(row[3]), row[4] == "1") for row in rows if len(row) == 5]
 
@@ -97,6 +115,10 @@ class Tmux:
             # A client of another server cannot switch to ours: nest it, which tmux refuses while TMUX is set.
             base = ["env", "-u", "TMUX", "-u", "TMUX_PANE", *base]
         return [*base, "attach-session", "-t", f"={session}"]
+
+
+def _tick() -> None:
+    threading.Event().wait(0.05)
 
 
 def _exec_argv(argv: Sequence[str]) -> list[str]:

@@ -10,8 +10,8 @@ from typing import IO
 from omagy_autoresearch.errors import ExitStatus
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.lock import lock_is_held
 from omagy_supervisor.adapters.stops import SignalStops
+from omagy_supervisor.commands.state import is_supervised
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.recover import read_manifest
@@ -36,11 +36,9 @@ def follow(root: StateRoot, run_id: str) -> int:
                 show("")
                 show(folder.handoff_markdown.read_text(encoding="utf-8"))
                 return int(manifest.outcome.exit_status)
-            if not lock_is_held(root.lock) and _still_unfinished(folder):
+            if not is_supervised(root, run_id) and _still_unfinished(folder):
                 _copy(log)
-                say(f"omagy: the supervisor of run {run_id} is gone without ending the run")
-                say(f"  go on with it: omagy autoresearch --resume {run_id}")
-                return int(ExitStatus.FAILED)
+                return _gone(folder, run_id)
             if stops.wait(_TICK_S) is Wake.STOP:
                 return _left(run_id)
 
@@ -48,6 +46,16 @@ def follow(root: StateRoot, run_id: str) -> int:
 def _still_unfinished(folder: RunFolder) -> bool:
     manifest = read_manifest(folder)
     return manifest is None or manifest.outcome is None
+
+
+def _gone(folder: RunFolder, run_id: str) -> int:
+    say(f"omagy: the supervisor of run {run_id} is gone without ending the run")
+    if folder.journal.exists():
+        say(f"  go on with it: omagy autoresearch --resume {run_id}")
+    else:
+        say(f"  its records were deleted ({folder.root}), so it cannot go on; the kept work is on its branch:")
+        say("  git branch --list 'autoresearch/*'")
+    return int(ExitStatus.FAILED)
 
 
 def _left(run_id: str) -> int:
@@ -70,9 +78,8 @@ def until_baseline(folder: RunFolder, run_id: str) -> int:
             if manifest is not None and _baseline_recorded(manifest):
                 say(f"the baseline is recorded; watch: omagy autoresearch watch {run_id}")
                 return int(ExitStatus.OK)
-            if not lock_is_held(root.lock) and _still_unfinished(folder):
-                say(f"omagy: the supervisor of run {run_id} is gone; go on: omagy autoresearch --resume {run_id}")
-                return int(ExitStatus.FAILED)
+            if not is_supervised(root, run_id) and _still_unfinished(folder):
+                return _gone(folder, run_id)
             if stops.wait(_TICK_S) is Wake.STOP:
                 return _left(run_id)
 

@@ -1,5 +1,6 @@
 """``omagy autoresearch <mission-dir>``: every refusal comes before anything is created (contract sections 1 to 3)."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import get_args
@@ -31,6 +32,7 @@ from omagy_supervisor.adapters.missions import read_mission
 from omagy_supervisor.arguments import Arguments
 from omagy_supervisor.bootstrap import users_git
 from omagy_supervisor.commands.start import start
+from omagy_supervisor.commands.state import refuse_unwritable_name
 from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.requests import Fresh
@@ -66,7 +68,9 @@ def plan_run(arguments: Arguments, mission_dir: str, settings: Settings) -> tupl
     start = _repository_starts_at(folder)
     git = users_git(settings, start)
     facts = find_repository(git, start)
+    refuse_unwritable_name(facts.root)
     inside = _inside(facts, folder, mission_dir)
+    refuse_unwritable_name(Path(inside))
     mission = read_mission(folder, mission_dir)
     _refuse_place(git, facts, inside)
     contract = _with_flags(mission.contract, arguments)
@@ -149,9 +153,9 @@ def refuse_paths(git: Git, facts: RepositoryFacts, contract: Contract) -> None:
 def _lock_notes(root: StateRoot) -> list[str]:
     """Refuses while a run is active; a run whose supervisor died is only mentioned."""
     pointer = read_pointer(root.pointer)
-    if root.lock.exists() and lock_is_held(root.lock):
+    if lock_is_held(root.lock):
         raise another_run_active(root)
-    if pointer is not None and pointer.active:
+    if pointer is not None and pointer.active and root.run(pointer.run_id).journal.exists():
         resume = f"omagy autoresearch --resume {pointer.run_id}"
         return [f"run {pointer.run_id} was interrupted; resume it with: {resume}"]
     return []
@@ -180,9 +184,7 @@ def _checkout_notes(git: Git, facts: RepositoryFacts, inside: str) -> list[str]:
 def _plan(
     git: Git, facts: RepositoryFacts, mission: Mission, contract: Contract, inside: str, agent: AgentChoice
 ) -> RunPlan:
-    slug = slugify(Path(inside).name)
-    if not slug:
-        raise ContractError(f"{inside}: its name has no letter or digit to name a run by", "rename the folder")
+    slug = _slug(Path(inside).name)
     check_branch_room(git, facts, branch_name(slug, "x"))
     now = SystemClock().now()
     tag = _free_tag(git, facts, slug, run_tag(now))
@@ -202,6 +204,11 @@ def _plan(
         contract=contract,
         agent=agent,
     )
+
+
+def _slug(name: str) -> str:
+    """The mission's name as runs carry it; one without a Latin letter or digit is named by its hash."""
+    return slugify(name) or f"mission-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def _worktree(facts: RepositoryFacts, slug: str, tag: str) -> Path:

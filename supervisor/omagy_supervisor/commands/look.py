@@ -12,7 +12,7 @@ from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.commands.follow import follow
-from omagy_supervisor.commands.state import active_run, all_manifests, chosen_run, state_root
+from omagy_supervisor.commands.state import active_pointer, active_run, all_manifests, chosen_run, state_root
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
@@ -27,6 +27,9 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
     if as_json:
         _show_json({"active": active, "runs": [_facts(root, m, active) for m in manifests]})
         return 0
+    elsewhere = active_pointer(root)
+    if elsewhere is not None and active is None:
+        say(f"run {elsewhere.run_id} is active in another worktree of this repository: {elsewhere.repo_root}")
     unread = sorted(set(known_runs(root)) - {manifest.run_id for manifest in manifests})
     for run_id in unread:
         say(f"run {run_id} has no manifest that can be read: omagy autoresearch rebuild {run_id}")

@@ -1,6 +1,7 @@
 """Starts a supervisor: detached in tmux, or in this process (contract section 1)."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,9 +19,9 @@ from omagy_supervisor.commands.follow import follow, until_baseline
 from omagy_supervisor.daemon import supervise
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer, receive
-from omagy_supervisor.launching import supervisor_argv
+from omagy_supervisor.launching import supervisor_argv, tmux_session
 from omagy_supervisor.paths import RunFolder, StateRoot
-from omagy_supervisor.requests import Reply, Request, decode_request, encode_request
+from omagy_supervisor.requests import Fresh, Reply, Request, decode_request, encode_request
 from omagy_supervisor.settings import Settings, read_settings
 from omagy_supervisor.ui.messages import say, show
 from omagy_supervisor.ui.text import TextReporter
@@ -64,16 +65,14 @@ def finish(state: RunState, folder: RunFolder) -> int:
 def _in_tmux(request: Request, settings: Settings, tmux: Tmux) -> None:
     """Start the supervisor in a detached tmux session named after the run. Raises OmagyError."""
     root = StateRoot(Path(request.repo_root))
+    session = tmux_session(request.run_id, root.repo_root)
     root.prepare()
     pipe, reply = root.state / f"start-{os.getpid()}", root.state / f"start-{os.getpid()}.reply.json"
     reply.unlink(missing_ok=True)
     make_pipe(pipe)
     try:
-        if tmux.has_session(request.run_id):
-            tmux.new_window(request.run_id, "supervisor", supervisor_argv(pipe), root.folder)
-        else:
-            tmux.new_session(request.run_id, "supervisor", supervisor_argv(pipe), root.folder)
-        alive = _waiting(lambda: tmux.find(request.run_id, "supervisor") is not None)
+        tmux.new_window(session, "supervisor", supervisor_argv(pipe), root.folder)
+        alive = _waiting(lambda: tmux.find(session, "supervisor") is not None)
         payload = {"request": encode_request(request), "environment": dict(settings.environment), "reply": str(reply)}
         try:
             offer(pipe, payload, alive)
@@ -116,7 +115,13 @@ def _await_reply(reply: Path, alive: Callable[[float], bool], request: Request) 
 
 
 def _where_to_look(request: Request) -> str:
-    return f"run it in this terminal to see why: omagy autoresearch --foreground … (run {request.run_id})"
+    if isinstance(request, Fresh):
+        agent = request.plan.agent
+        named = f"command:{agent.command}" if agent.command else agent.kind
+        words = ["--agent", named, request.plan.mission_dir, *agent.codex_args]
+    else:
+        words = ["--resume", request.run_id]
+    return f"run it in this terminal to see why: omagy autoresearch --foreground {shlex.join(words)}"
 
 
 def supervise_from_pipe(pipe: str) -> int:

@@ -1,21 +1,23 @@
 """``attach``, ``stop`` and ``rebuild`` (contract section 10)."""
 
+import contextlib
 import json
 import os
 import signal
 import sys
+from pathlib import Path
 
-import psutil
-
-from omagy_autoresearch.errors import ContractError, OmagyError
+from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.lock import Pointer, lock_is_held, read_pointer
+from omagy_supervisor.adapters.lock import Pointer, lock_is_held
+from omagy_supervisor.adapters.processes import is_same
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
-from omagy_supervisor.commands.state import active_run, chosen_run, state_root
+from omagy_supervisor.commands.state import active_pointer, active_run, chosen_run, state_root
 from omagy_supervisor.daemon import rewrite_records
 from omagy_supervisor.files import write_atomic
+from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
@@ -31,12 +33,13 @@ def attach(settings: Settings, run_id: str | None) -> int:
     if not sys.stdin.isatty():
         raise ContractError("attach needs a terminal", f"omagy autoresearch watch {run}")
     tmux = Tmux(settings.tmux_socket, require_tmux(settings.tmux, tmux_version(settings.tmux)))
-    if not tmux.has_session(run):
+    session = tmux_session(run, root.repo_root)
+    if not tmux.has_session(session):
         active = active_run(root) == run
         where = "runs in the foreground of another terminal" if active else "has no tmux session: it is not running"
         hint = f"omagy autoresearch watch {run}" if active else f"omagy autoresearch status {run}"
         raise ContractError(f"run {run} {where}", hint)
-    command = tmux.attach_command(run, inside="TMUX" in settings.environment)
+    command = tmux.attach_command(session, inside="TMUX" in settings.environment)
     if "TMUX" in settings.environment:
         say("a tmux inside yours: its prefix key is C-b C-b")
     os.execvpe(command[0], command, dict(settings.environment))  # noqa: S606 - becomes the tmux client
@@ -45,34 +48,39 @@ def attach(settings: Settings, run_id: str | None) -> int:
 def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> int:
     """Ask the active run to stop, now or after its iteration; waits for an immediate stop. Raises ContractError."""
     root = state_root(settings)
-    run = active_run(root)
-    if run is None:
+    pointer = active_pointer(root)
+    if pointer is None:
         raise ContractError("no run is active in this repository", "see what there is: omagy autoresearch list")
+    run = pointer.run_id
     if run_id is not None and run_id != run:
         raise ContractError(f"run {run_id} is not active; the active run is {run}")
-    pointer = read_pointer(root.pointer)
-    assert pointer is not None
     mode = StopMode.AFTER_ITERATION if after_iteration else StopMode.NOW
-    write_atomic(root.run(run).stop_request, json.dumps({"mode": mode}).encode(), durable=False)
+    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    try:
+        write_atomic(its_root.run(run).stop_request, json.dumps({"mode": mode}).encode(), durable=False)
+    except StorageError:
+        if after_iteration:
+            raise
+        # Its records may be gone. The signal alone says the same.
     _terminate(pointer)
     if after_iteration:
         say(f"run {run} stops after the iteration it is in; watch: omagy autoresearch watch {run}")
         return 0
     say(f"stopping run {run} …")
     _await_end(root)
-    say(f"run {run} has stopped; go on with it: omagy autoresearch --resume {run}")
+    if its_root.run(run).journal.exists():
+        say(f"run {run} has stopped; go on with it: omagy autoresearch --resume {run}")
+    else:
+        say(f"run {run} has stopped; its records were deleted, so it cannot go on ({its_root.run(run).root})")
     return 0
 
 
 def _terminate(pointer: Pointer) -> None:
     """SIGTERM to the supervisor, if the process with its pid is still the one that took the lock."""
-    try:
-        process = psutil.Process(pointer.pid)
-        if process.create_time() == pointer.process_started_at:
-            process.send_signal(signal.SIGTERM)
+    with contextlib.suppress(OSError):
+        if is_same(pointer.pid, pointer.process_mark, pointer.process_started_at):
+            os.kill(pointer.pid, signal.SIGTERM)
             return
-    except psutil.Error:
-        pass
     raise OmagyError(
         f"the supervisor of run {pointer.run_id} cannot be reached (pid {pointer.pid} on {pointer.host})",
         "stop it where it runs",

@@ -1,5 +1,6 @@
 """How errors reach a person: what is wrong, and the way out."""
 
+import io
 import os
 import re
 import shlex
@@ -9,6 +10,13 @@ from omagy_autoresearch.errors import OmagyError
 from omagy_supervisor.ui.style import styled
 
 _COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|--)")
+
+
+def speak_in_any_locale() -> None:
+    """What the locale's encoding lacks is shown as ``?``: nothing a person is told may end the program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def as_called(text: str) -> str:
