@@ -4,16 +4,23 @@ Every call names its folder absolutely and may not look above it, runs no hook, 
 and ignores the user's own configuration except what is handed over on purpose (``carried``): filters such as
 git-lfs, line endings, ignored files, and the folders the user declared safe. GitPython's object model is not used:
 it can act in the process's own folder when a worktree vanishes.
+
+A git that does not end is ended, with all that it started; one that found no free process or thread is called again.
 """
 
+import contextlib
+import errno
 import os
 import re
+import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # or a missing git would be told by an ImportError
 
 import git
+import psutil
 
 from omagy_autoresearch.errors import BlockedError, RepositoryError
 
@@ -33,6 +40,7 @@ _HARDENED = (
     "submodule.recurse=false",
     "worktree.useRelativePaths=false",
     "core.untrackedCache=false",
+    "core.commitGraph=false",  # a cache of parents that lies where a session may write
     # A file whose time was set back counts as changed all the same: its change time cannot be set.
     "core.trustctime=true",
     "core.checkStat=default",
@@ -46,13 +54,37 @@ _CARRIED = re.compile(
     r"|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode|excludesfile))$"
 )
 _IDENTITY = ("omagy", "omagy@localhost")
+_PATIENCE_S = 600.0
+_TREE_PATIENCE_S = 3600.0
+_TREE_COMMANDS = frozenset(("reset", "checkout", "checkout-index", "fetch", "add", "worktree", "clean"))
+_RETRY_AFTER_S = (0.2, 1.0, 3.0)
+_SHORT_OF_PROCESSES = re.compile(
+    r"cannot fork\(\)|unable to create (?:async )?thread|unable to start (?:async )?thread"
+    r"|Resource temporarily unavailable|Cannot allocate memory"
+)
+_DAMAGED = re.compile(
+    r"\b(?:bad|missing) (?:object|tree|blob|commit|tag)\b|corrupt|could not read [0-9a-f]{4}"
+    r"|unable to read (?:tree|object|blob|commit|[0-9a-f]{4})|object file \S+ is empty|could not parse commit"
+    r"|unable to (?:find|unpack) [0-9a-f]{4}|invalid object|hash mismatch",
+    re.IGNORECASE,
+)
 
 
 class Git:
-    """Runs git commands. ``carried`` are settings of the user's that are kept."""
+    """Runs git commands. ``carried`` are settings of the user's that are kept.
 
-    def __init__(self, carried: Sequence[str] = (), identity: tuple[str, str] = _IDENTITY) -> None:
+    ``patience_s`` is how long a command may take; those that write whole trees get an hour by default.
+    """
+
+    def __init__(
+        self,
+        carried: Sequence[str] = (),
+        identity: tuple[str, str] = _IDENTITY,
+        *,
+        patience_s: float | None = None,
+    ) -> None:
         self._git = git.Git()
+        self._patience_s = patience_s
         self._config = [word for setting in (*_HARDENED, *carried) for word in ("-c", setting)]
         name, email = identity
         self._environment = {
@@ -72,26 +104,49 @@ class Git:
         }
 
     def status(self, folder: Path, *args: str, env: Mapping[str, str] | None = None) -> tuple[int, bytes, str]:
-        """Exit status, stdout and stderr of ``git <args>`` in ``folder``."""
+        """Exit status, stdout and stderr of ``git <args>`` in ``folder``.
+
+        Raises RepositoryError only for a command that did not end.
+        """
         environment = {**self._environment, "GIT_CEILING_DIRECTORIES": str(folder.parent), **(env or {})}
-        return _execute(self._git, ["git", "-C", str(folder), *self._config, *args], environment)
+        argv = ["git", "-C", str(folder), *self._config, *args]
+        patience_s = self._patience_s or (_TREE_PATIENCE_S if _verb(args) in _TREE_COMMANDS else _PATIENCE_S)
+        try:
+            for wait_s in _RETRY_AFTER_S:
+                found = _execute(self._git, argv, environment, patience_s)
+                if found[0] == 0 or not _SHORT_OF_PROCESSES.search(found[2]):
+                    return found
+                threading.Event().wait(wait_s)
+            return _execute(self._git, argv, environment, patience_s)
+        except subprocess.TimeoutExpired:
+            raise RepositoryError(
+                f"git {_verb(args)} in {folder} did not end within {patience_s:g} s, and was ended",
+                "look for what it waits for: a pipe in place of a file, a filter, a disk or network that hangs",
+                recoverable=True,
+            ) from None
 
     def run(self, folder: Path, *args: str, env: Mapping[str, str] | None = None) -> bytes:
         """stdout of ``git <args>``. Raises RepositoryError with git's own words."""
         status, out, err = self.status(folder, *args, env=env)
         if status != 0:
-            hint = _hint(err)
-            message = f"git {_verb(args)} failed in {folder}: {_words(err, status)}"
-            raise RepositoryError(message, hint, recoverable=bool(hint))
+            raise failure(folder, args, status, err)
         return out
 
     def line(self, folder: Path, *args: str, env: Mapping[str, str] | None = None) -> str:
-        """stdout as one line of text. Raises RepositoryError."""
-        return os.fsdecode(self.run(folder, *args, env=env)).strip()
+        """stdout as one line of text: a path may end in a blank. Raises RepositoryError."""
+        return os.fsdecode(self.run(folder, *args, env=env).removesuffix(b"\n"))
+
+
+def failure(folder: Path, args: Sequence[str], status: int, err: str) -> RepositoryError:
+    """A command that failed, as the error that tells of it: only damaged objects are beyond mending."""
+    hint = _hint(err)
+    message = f"git {_verb(args)} failed in {folder}: {_words(err, status)}"
+    return RepositoryError(message, hint, recoverable=bool(hint) or not _DAMAGED.search(err))
 
 
 def _verb(args: Sequence[str]) -> str:
-    return next((word for word in args if not word.startswith("-")), "")
+    settings = {place + 1 for place, word in enumerate(args) if word == "-c"}
+    return next((word for place, word in enumerate(args) if word[:1] != "-" and place not in settings), "")
 
 
 def _words(err: str, status: int) -> str:
@@ -104,6 +159,8 @@ def _hint(err: str) -> str:
         return "another git command holds a lock; wait for it, or remove the lock file when none runs"
     if "No space left" in err:
         return "free some space, then resume"
+    if _SHORT_OF_PROCESSES.search(err):
+        return "no process or thread was free; end some, or raise the limit (ulimit -u), then resume"
     return ""
 
 
@@ -130,24 +187,40 @@ def _as_user(environment: Mapping[str, str], folder: Path, *args: str) -> str:
     keep = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
     clean.update({key: environment[key] for key in keep if key in environment})
     clean["GIT_OPTIONAL_LOCKS"] = "0"
-    return os.fsdecode(_execute(git.Git(), ["git", "-C", str(folder), *args], clean)[1])
+    return os.fsdecode(_execute(git.Git(), ["git", "-C", str(folder), *args], clean, _PATIENCE_S)[1])
 
 
-def _execute(wrapper: git.Git, argv: list[str], environment: Mapping[str, str]) -> tuple[int, bytes, str]:
+def _execute(
+    wrapper: git.Git, argv: list[str], environment: Mapping[str, str], patience_s: float
+) -> tuple[int, bytes, str]:
+    """Raises TimeoutExpired, once all that the command started is ended."""
     try:
-        status, out, err = wrapper.execute(
-            argv,
-            env=environment,
-            with_extended_output=True,
-            with_exceptions=False,
-            stdout_as_string=False,
-            strip_newline_in_stdout=False,
-        )
+        process = wrapper.execute(argv, env=environment, as_process=True)
     except git.GitCommandNotFound:
         raise BlockedError(
             "git is not installed", "install it (Debian: apt install git, macOS: brew install git)"
         ) from None
-    return int(status), out, str(err)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.ENOMEM):
+            raise
+        return 128, b"", f"cannot fork() for git: {error.strerror}"
+    try:
+        out, err = process.communicate(timeout=patience_s)
+    except subprocess.TimeoutExpired:
+        _end(process.pid)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # somebody else may hold its output open for ever
+            process.communicate(timeout=5.0)
+        raise
+    return int(process.returncode), out, err.decode("utf-8", "replace")
+
+
+def _end(pid: int) -> None:
+    """Kill a command and what it started: a filter that goes on would hold its output open."""
+    with contextlib.suppress(psutil.Error):
+        command = psutil.Process(pid)
+        for one in (command, *command.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                one.kill()
 
 
 def user_identity(environment: Mapping[str, str], folder: Path) -> tuple[str, str] | None:
