@@ -21,10 +21,13 @@ from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
+from omagy_supervisor.adapters.git.leftovers import Leftovers, keep_repository
+from omagy_supervisor.adapters.git.objects import make_durable
+from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.adapters.git.trees import dependency_key, read_changes
-from omagy_supervisor.files import fsync_dir, write_atomic
+from omagy_supervisor.files import fsync_dir, remove
 from omagy_supervisor.ports import LaneStatus
 
 _IN_PROGRESS = (
@@ -51,7 +54,9 @@ class GitLane:
             "GIT_WORK_TREE": str(self.worktree),
         }
         self._ref = f"refs/heads/{plan.branch_name}"
+        self._folders = LaneFolders(self.worktree, self.git_dir, self.common_dir, self._ref)
         self._asked = False
+        self._swept = False
         self._saved: set[str] = {plan.start_commit}
         self._broken = False  # HEAD was at a commit that no ref or log may name: it would break the next gc
         self._own_index: tuple[int, ...] = ()  # what the index file looked like when we had written it
@@ -62,7 +67,7 @@ class GitLane:
         self.sweep_locks()
         baseline = snapshot_mission(self._git, self._plan)
         add_exclude_block(self.common_dir)
-        if self._stands():
+        if self._folders.stand():
             self.converge(baseline)
             return baseline
         self._remove_half_made()
@@ -71,24 +76,12 @@ class GitLane:
         self._git.run(
             self._root, "worktree", "add", "--quiet", "--no-checkout", str(self.worktree), self._plan.branch_name
         )
-        if not self._stands():
+        if not self._folders.stand():
             raise RepositoryError(f"git made the worktree {self.worktree} in an unexpected form")
         self._renew_index(baseline)
         self._do("reset", "--hard", "--quiet", baseline)
         self._own_index = self._index_state()
         return baseline
-
-    def _stands(self) -> bool:
-        """True when worktree and admin folder belong together and are complete."""
-        if not all((self.git_dir / name).is_file() for name in ("gitdir", "HEAD", "commondir")):
-            return False
-        try:
-            return (self.worktree / ".git").is_file() and self._backlink() == str(self.worktree / ".git")
-        except OSError:
-            return False
-
-    def _backlink(self) -> str:
-        return os.fsdecode((self.git_dir / "gitdir").read_bytes()).strip()
 
     def _remove_half_made(self) -> None:
         """A launch that was killed left parts; their names carry this run's tag, so they can only be ours."""
@@ -111,61 +104,46 @@ class GitLane:
     # -- running git in it
 
     def _prove(self) -> None:
-        """Before anything is changed: the worktree is this run's. One that a session removed is made again.
-
-        Raises RepositoryError.
-        """
-        if self.git_dir.is_dir() and not self.worktree.is_symlink() and not self.worktree.exists():
-            self.worktree.mkdir(parents=True)
-        if not self.worktree.is_dir() or self.worktree.is_symlink() or not self.git_dir.is_dir():
-            raise RepositoryError(
-                f"the worktree {self.worktree} is gone",
-                f"kept work is safe: git log {self._plan.branch_name}",
-            )
-        if self._backlink() != str(self.worktree / ".git"):
-            raise RepositoryError(f"{self.git_dir} no longer belongs to {self.worktree}")
-        self._mend_link()
+        """Before anything is changed: folders and links are this run's, and complete. Raises RepositoryError."""
+        self._folders.mend()
         self._mend_index()
 
     def _mend_index(self) -> None:
         """A power cut can leave an index that is empty or holds something else: it is made anew from HEAD."""
         index = self.git_dir / "index"
-        if not index.is_file():
-            return
-        with index.open("rb") as file:
+        with contextlib.suppress(OSError), index.open("rb") as file:
             if file.read(4) == b"DIRC":
                 return
         for damaged in (index, index.with_name("index.lock")):
-            damaged.unlink(missing_ok=True)
+            remove(damaged)
         self._git.status(self.worktree, "read-tree", "HEAD", env=self._env)
-
-    def _mend_link(self) -> None:
-        """The worktree's ``.git`` file says where its admin folder is, whatever a session did to it."""
-        link = self.worktree / ".git"
-        wanted = b"gitdir: " + os.fsencode(self.git_dir) + b"\n"
-        if link.is_symlink() or not link.is_file():
-            _move_aside(link)
-        elif link.read_bytes() == wanted:
-            return
-        write_atomic(link, wanted, durable=False)
 
     def _do(self, *args: str, env: dict[str, str] | None = None) -> bytes:
         return self._git.run(self.worktree, *args, env={**self._env, **(env or {})})
 
     def _line(self, *args: str, env: dict[str, str] | None = None) -> str:
-        return os.fsdecode(self._do(*args, env=env)).strip()
+        return self._git.line(self.worktree, *args, env={**self._env, **(env or {})})
 
     # -- looking at it
 
     def sweep_locks(self) -> None:
-        own_refs = self.common_dir / ref_root(self._plan.run_id)
-        branch_lock = self.common_dir / f"{self._ref}.lock"
-        for lock in (*self.git_dir.glob("*.lock"), *own_refs.rglob("*.lock"), branch_lock):
-            with contextlib.suppress(FileNotFoundError):
+        """All refs of the run are looked through once: as many come, later only where a lock can have come since."""
+        locks = [*self.git_dir.glob("*.lock"), self._lock(self._ref), self._lock(kept_ref(self._plan.run_id))]
+        if not self._swept:
+            locks += (self.common_dir / ref_root(self._plan.run_id)).rglob("*.lock")
+            self._swept = True
+        for lock in locks:
+            with contextlib.suppress(OSError):
                 lock.unlink()
+
+    def _lock(self, ref: str) -> Path:
+        return self.common_dir / f"{ref}.lock"
 
     def status(self) -> LaneStatus:
         self._prove()
+        return self._status()
+
+    def _status(self) -> LaneStatus:
         # What was only built inside a submodule is as welcome to stay as ignored files are.
         form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
         out = self._do("status", *form, "--ignore-submodules=untracked")
@@ -220,7 +198,7 @@ class GitLane:
         return out.decode().strip() if status == 0 else None
 
     def pin(self, ref: str, commit: str, base: str) -> bool:
-        listing = ("rev-list", "--objects", "--boundary", commit, f"^{base}")
+        listing = ("rev-list", "--objects", "--no-object-names", commit, f"^{base}")
         status, out, err = self._git.status(self.worktree, *listing, env=self._env)
         if status != 0:
             self._saved.add(commit)
@@ -228,58 +206,35 @@ class GitLane:
             raise IncompleteCommitError(
                 f"the objects of {commit[:12]} are not complete: {' '.join(err.split())[:200]}"
             )
-        rows = [row.split(" ", 1)[0] for row in out.decode("utf-8", "replace").splitlines()]
-        self._make_durable(row for row in rows if not row.startswith("-"))
+        make_durable(self.common_dir, out.split(b"\n"))
         self._update_ref(ref, commit)
         self._saved.add(commit)
-        return f"-{base}" in rows
-
-    def _make_durable(self, objects: Iterable[str]) -> None:
-        """The agent's git may have written loose objects without syncing them; a kept ref must not outlive them."""
-        folders = set()
-        for oid in objects:
-            path = self.common_dir / "objects" / oid[:2] / oid[2:]
-            with contextlib.suppress(FileNotFoundError):
-                fd = os.open(path, os.O_RDONLY)
-                try:
-                    os.fsync(fd)
-                finally:
-                    os.close(fd)
-                folders.add(path.parent)
-        for folder in folders:
-            fsync_dir(folder)
+        ancestry = ("merge-base", "--is-ancestor", base, commit)
+        return self._git.status(self.worktree, *ancestry, env=self._env)[0] == 0
 
     def _update_ref(self, ref: str, commit: str) -> None:
+        """Only for refs that are this run's alone: a lock of theirs was left by a git that was killed."""
+        self._lock(ref).unlink(missing_ok=True)
         self._do("update-ref", "--no-deref", ref, commit)
         with contextlib.suppress(FileNotFoundError):  # another ref format keeps no folder of its own
             fsync_dir((self.common_dir / ref).parent)
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
-        self._prove()
         status = self.status()
         if not status.dirty:
             return None
-        for inner in (path for path in status.dirty if path.endswith("/")):
-            _keep_repository(self.worktree / inner, keep_aside / inner)
         index = self.git_dir / "omagy-leftovers-index"
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(self.git_dir / "index", index)
         try:
-            commit = self._commit_everything(index, "" if self._broken else status.head)
+            leftovers = Leftovers(self._git, self.worktree, {**self._env, "GIT_INDEX_FILE": str(index)})
+            commit = leftovers.commit(status.dirty, "" if self._broken else status.head, keep_aside)
         finally:
             for path in (index, index.with_name(index.name + ".lock")):
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
         self._update_ref(ref, commit)
         return ref
-
-    def _commit_everything(self, index: Path, head: str) -> str:
-        env = {"GIT_INDEX_FILE": str(index)}
-        # One unreadable file must not keep the others from being saved.
-        self._git.status(self.worktree, "add", "--all", "--ignore-errors", ".", env={**self._env, **env})
-        tree = self._line("write-tree", env=env)
-        parent = ("-p", head) if head else ()
-        return self._line("commit-tree", *parent, "-m", "omagy: leftovers of a session", tree)
 
     # -- making it equal
 
@@ -297,7 +252,7 @@ class GitLane:
         self._bring_back_repositories(commit)
 
     def _make_equal(self, commit: str) -> None:
-        status = self.status()
+        status = self._status()
         branch = self._plan.branch_name
         as_wanted = (status.head, status.branch, status.dirty) == (commit, branch, ())
         if as_wanted and not self._in_progress():
@@ -307,12 +262,12 @@ class GitLane:
         if status.branch != branch:
             self._do("symbolic-ref", "HEAD", self._ref)
         self._do("reset", "--hard", "--quiet", commit)
-        dirty = self.status().dirty
+        dirty = self._status().dirty
         if dirty:
             self._set_aside_repositories(dirty, status.head)
             self._do("clean", "-ffdq")
             self._do("reset", "--hard", "--quiet", commit)
-        left = self.status()
+        left = self._status()
         if left.dirty or left.head != commit:
             shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
             raise RepositoryError(
@@ -381,7 +336,7 @@ class GitLane:
         for path in (path for path in dirty if path.endswith("/")):
             linked = head and self._do("ls-tree", head, "--", path.rstrip("/")).startswith(b"160000")
             if linked and self._aside is not None:
-                _keep_repository(self.worktree / path, self._aside / head[:12] / path)
+                keep_repository(self.worktree / path, self._aside / head[:12] / path)
             else:
                 shutil.rmtree(self.worktree / path, ignore_errors=True)
 
@@ -411,19 +366,3 @@ class GitLane:
 
 def _number(field: bytes) -> int:
     return int(field) if field.isdigit() else 0
-
-
-def _move_aside(path: Path) -> None:
-    """Something that is not the worktree's link stands in its place: keep it, under a name git sees as untracked."""
-    if path.is_symlink() or path.exists():
-        path.rename(path.with_name("git.moved-aside-by-omagy"))
-
-
-def _keep_repository(source: Path, target: Path) -> None:
-    """A repository inside the worktree cannot be saved as a commit of ours, so the whole of it is kept aside."""
-    if not source.is_dir():
-        return
-    with contextlib.suppress(FileNotFoundError):
-        shutil.rmtree(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(source, target)

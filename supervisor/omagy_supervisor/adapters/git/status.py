@@ -30,3 +30,13 @@ def _path(kind: bytes, rest: bytes) -> bytes:
     """The path of a row: after seven fields of a changed one, nine of an unmerged one, none of an untracked one."""
     fields = {b"1": 7, b"u": 9, b"?": 0}[kind]
     return rest.split(b" ", fields)[-1]
+
+
+def differing_from_index(out: bytes) -> list[str]:
+    """The paths that the worktree holds in another form than the index, or that the index lacks."""
+    rows = [row.partition(b" ")[::2] for row in out.split(b"\0")]
+    return [
+        os.fsdecode(_path(kind, rest))
+        for kind, rest in rows
+        if kind in (b"u", b"?") or (kind == b"1" and rest[1:2] != b".")
+    ]
