@@ -13,6 +13,8 @@ from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.files import remove, write_atomic
 from omagy_supervisor.ports import Lane
 
+_OBEYED = ("config", "config.worktree", "commondir", "info", "hooks", "objects/info")
+
 
 class LaneCheckout:
     """Implements ports.Checkout on the lane itself: fast, with its caches, and with what is ignored in it."""
@@ -92,9 +94,13 @@ class FreshCheckout:
         return self._git.run(self._work_tree, *args, env=self._env)
 
     def _ensure(self) -> None:
+        """Somebody may have written into it meanwhile: what git obeys there is made anew each time."""
         self._work_tree.mkdir(parents=True, exist_ok=True)
-        if not (self._git_dir / "HEAD").is_file():
-            self._git.run(self.folder, "init", "--quiet", "--bare", "--template=", str(self._git_dir))
+        if self._git_dir.is_symlink() or not (self._git_dir / "HEAD").is_file():
+            remove(self._git_dir)
+        for name in _OBEYED:
+            remove(self._git_dir / name)
+        self._git.run(self.folder, "init", "--quiet", "--bare", "--template=", str(self._git_dir))
         for lock in self._git_dir.glob("*.lock"):
             with contextlib.suppress(FileNotFoundError):
                 lock.unlink()
