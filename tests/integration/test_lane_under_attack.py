@@ -1,0 +1,575 @@
+"""The lane against what a session, or a bad night, can do to it: nothing is lost, nothing hangs, it comes back."""
+
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fakes.workspace import Workspace, candidate, workspace
+from omagy_autoresearch.errors import RepositoryError
+from omagy_autoresearch.mission import Contract, EvaluatorSettings
+from omagy_autoresearch.names import candidate_ref, kept_ref, leftovers_ref
+from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
+from omagy_supervisor.adapters.git import commands, leftovers
+from omagy_supervisor.adapters.git.checkout import FreshCheckout
+from omagy_supervisor.adapters.git.commands import Git, carried_settings
+from omagy_supervisor.adapters.git.lane import GitLane
+
+RUN = "m-20260131t120000z"
+BRANCH = "autoresearch/m/20260131T120000Z"
+
+
+class Place:
+    """A repository with a lane that stands at its baseline."""
+
+    def __init__(self, ws: Workspace) -> None:
+        self.ws = ws
+        ws.mission()
+        self.base = ws.commit()
+        root = str(ws.root)
+        self.plan = RunPlan(
+            run_id=RUN,
+            run_tag="20260131T120000Z",
+            mission_slug="m",
+            mission_dir="missions/m",
+            repo_root=root,
+            common_dir=f"{root}/.git",
+            worktree_path=f"{root}.omagy-worktrees/autoresearch-m-20260131T120000Z",
+            branch_name=BRANCH,
+            start_commit=self.base,
+            created_at="2026-01-31T12:00:00+00:00",
+            mission_text="",
+            sandbox_text="",
+            contract=Contract(EvaluatorSettings("./measure")),
+            agent=AgentChoice(AgentKind.COMMAND, "agent"),
+        )
+        self.aside = ws.root.parent / "aside"
+        self.lane = self.made()
+        self.lane.prepare()
+        self.folder = self.lane.worktree
+
+    def git(self, patience_s: float = 30.0) -> Git:
+        return Git(carried_settings(self.ws.environment, self.ws.root)[0], patience_s=patience_s)
+
+    def made(self, patience_s: float = 30.0) -> GitLane:
+        """The lane as another process would open it."""
+        return GitLane(self.git(patience_s), self.plan, self.ws.root.parent / "set-aside")
+
+    def save(self) -> str:
+        ref = self.lane.save_leftovers(leftovers_ref(RUN, "1.1"), self.aside)
+        assert ref is not None
+        return ref
+
+    def saved(self, ref: str) -> set[str]:
+        return set(self.ws.git("ls-tree", "-r", "--name-only", ref).split())
+
+    def sh(self, command: str) -> None:
+        subprocess.run(["sh", "-ec", command], cwd=self.folder, env=self.ws.environment, check=True)
+
+    def commit(self, value: str) -> str:
+        (self.folder / "value.txt").write_text(value)
+        self.ws.git("commit", "-qam", value, cwd=self.folder)
+        return self.ws.git("rev-parse", "HEAD", cwd=self.folder)
+
+    def comes_back(self) -> None:
+        """In this process and in the next one, the lane converges on the baseline and looks it."""
+        for lane in (self.lane, self.made()):
+            lane.sweep_locks()
+            lane.converge(self.base)
+            status = lane.status()
+            assert (status.head, status.branch, status.dirty) == (self.base, BRANCH, ())
+        assert self.ws.git("rev-parse", "HEAD", cwd=self.folder) == self.base
+        assert (self.folder / "value.txt").read_text() == "1\n"
+
+
+@pytest.fixture
+def place(ws: Workspace) -> Place:
+    return Place(ws)
+
+
+# -- leftovers
+
+
+def test_leftovers_are_saved_under_safecrlf(place: Place) -> None:
+    """A file whose line endings git refuses to convert does not keep the others, or itself, from being saved."""
+    place.ws.git("config", "core.safecrlf", "true")
+    place.ws.git("config", "core.autocrlf", "input")
+    (place.folder / "a-dos.txt").write_bytes(b"one\r\ntwo\r\n")
+    (place.folder / "work.txt").write_text("hours of work")
+    (place.folder / "value.txt").write_text("7")
+    ref = place.save()
+    assert {"a-dos.txt", "work.txt"} <= place.saved(ref)
+    assert place.ws.git("show", f"{ref}:value.txt") == "7"
+    place.comes_back()
+
+
+@pytest.mark.parametrize("driver", ["big", "odd.name"])
+def test_leftovers_are_saved_without_the_filter_they_require(place: Place, driver: str) -> None:
+    """A required filter that is not installed is left out of the saving, whoever configured it."""
+    for key, value in (("clean", "not-there"), ("process", "not-there-either"), ("required", "true")):
+        place.ws.git("config", f"filter.{driver}.{key}", value)
+        place.ws.git("config", "--global", f"filter.{driver}.{key}", value)
+    place.lane = place.made()
+    (place.folder / ".gitattributes").write_text(f"*.bin filter={driver}\n")
+    (place.folder / "a.bin").write_text("weights")
+    (place.folder / "work.txt").write_text("hours of work")
+    ref = place.save()
+    assert {".gitattributes", "a.bin", "work.txt"} <= place.saved(ref)
+    assert place.ws.git("cat-file", "blob", f"{ref}:a.bin") == "weights"
+
+
+def test_what_git_will_not_take_is_kept_aside(place: Place) -> None:
+    """One file that git cannot encode stops the whole ``git add``: what it leaves out is moved, not cleaned away."""
+    (place.folder / ".gitattributes").write_text("a-bad.txt working-tree-encoding=UTF-16\n")
+    (place.folder / "a-bad.txt").write_bytes(b"odd")
+    (place.folder / "sub").mkdir()
+    (place.folder / "sub/work.txt").write_text("hours of work")
+    (place.folder / "value.txt").write_text("7")
+    ref = place.save()
+    assert (place.aside / "a-bad.txt").read_bytes() == b"odd"
+    for name, text in (("sub/work.txt", "hours of work"), ("value.txt", "7")):
+        in_commit = name in place.saved(ref) and place.ws.git("show", f"{ref}:{name}") == text
+        assert in_commit or (place.aside / name).read_text() == text
+    place.comes_back()
+
+
+def test_nothing_is_cleaned_when_nothing_can_be_saved(place: Place) -> None:
+    """When not even a copy can be made, the run stops and can go on once that is mended."""
+    (place.folder / ".gitattributes").write_text("a-bad.txt working-tree-encoding=UTF-16\n")
+    (place.folder / "a-bad.txt").write_bytes(b"odd")
+    place.aside.write_text("a file where the folder should be")
+    with pytest.raises(RepositoryError) as caught:
+        place.save()
+    assert caught.value.recoverable
+    assert "a-bad.txt" in caught.value.message or ".gitattributes" in caught.value.message
+    assert (place.folder / "a-bad.txt").read_bytes() == b"odd"
+
+
+def test_a_huge_leftover_does_not_enter_the_object_store(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large files are moved to the records; the rest is committed as ever."""
+    monkeypatch.setattr(leftovers, "LARGE", 1000)
+    (place.folder / "big").mkdir()
+    (place.folder / "big/model.bin").write_bytes(b"x" * 1001)
+    (place.folder / "small.txt").write_bytes(b"x" * 1000)
+    ref = place.save()
+    assert "small.txt" in place.saved(ref)
+    assert "big/model.bin" not in place.saved(ref)
+    assert (place.aside / "big/model.bin").stat().st_size == 1001
+    assert not (place.folder / "big/model.bin").exists()
+
+
+def test_what_was_kept_aside_before_is_never_replaced(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second thing of the same name gets a name of its own."""
+    monkeypatch.setattr(leftovers, "LARGE", 10)
+    for text in ("first " * 3, "second " * 3):
+        (place.folder / "model.bin").write_text(text)
+        place.sh("git init -q inner && echo x > inner/x")
+        place.save()
+    assert {path.read_text() for path in place.aside.glob("model.bin*")} == {"first " * 3, "second " * 3}
+    assert len(list(place.aside.glob("inner*"))) == 2
+
+
+# -- descent
+
+
+def test_descent_cannot_be_forged_by_a_path(place: Place) -> None:
+    """A file named like a line of git's answer does not make an orphan a descendant."""
+    for number, separator in enumerate("\f\v\x1c\x85\u2028\n"):
+        place.sh("git checkout -q --orphan other && git rm -rfq --cached .")
+        (place.folder / f"x{separator}-{place.base}").write_text(str(number))
+        place.sh(f"git add x* && git commit -qm orphan && git branch -qf orphan{number}")
+        orphan = place.ws.git("rev-parse", "HEAD", cwd=place.folder)
+        assert place.lane.pin(candidate_ref(RUN, number, 1), orphan, place.base) is False
+        place.sh(f"git checkout -qf {BRANCH} && git branch -D -q other orphan{number} || true")
+    place.lane.converge(place.base)
+    made = place.commit("2")
+    assert place.lane.pin(candidate_ref(RUN, 9, 1), made, place.base) is True
+    assert place.lane.pin(candidate_ref(RUN, 10, 1), place.base, place.base) is True
+
+
+def test_a_planted_commit_graph_is_not_believed(place: Place) -> None:
+    """git's cache of parents lies in the repository, where a session may write."""
+    place.sh("git checkout -q --orphan other && git commit -qm orphan --allow-empty")
+    orphan = place.ws.git("rev-parse", "HEAD", cwd=place.folder)
+    child = place.ws.git("commit-tree", "-p", place.base, "-m", "child", f"{orphan}^{{tree}}")
+    place.ws.git("update-ref", "refs/heads/child", child)
+    place.ws.git("commit-graph", "write", "--reachable")
+    graph = place.ws.root / ".git/objects/info/commit-graph"
+    forged = graph.read_bytes()
+    graph.chmod(0o644)
+    # The graph's rows are found by id: swapping the two ids gives the orphan the child's parent.
+    one, other = bytes.fromhex(orphan), bytes.fromhex(child)
+    graph.write_bytes(forged.replace(one, b"!" * 20).replace(other, one).replace(b"!" * 20, other))
+    assert place.lane.pin(candidate_ref(RUN, 1, 1), orphan, place.base) is False
+
+
+# -- things that block
+
+
+@pytest.mark.parametrize(
+    "name", ["d/.gitignore", "value.txt", ".gitattributes", ".gitmodules", "repo/.git/HEAD", "d/e/f", ".gitignore"]
+)
+def test_a_pipe_in_the_worktree_does_not_stop_git(place: Place, name: str) -> None:
+    """git would wait for ever for somebody to write into it."""
+    path = place.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name.startswith("repo"):
+        place.sh("git init -q repo")
+    (place.folder / "work.txt").write_text("work")
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    lane = place.lane = place.made(patience_s=10)
+    lane.status()
+    place.save()
+    place.comes_back()
+
+
+def test_a_link_to_a_pipe_does_not_stop_git(place: Place) -> None:
+    os.mkfifo(place.ws.root.parent / "pipe")
+    (place.folder / ".gitattributes").symlink_to(place.ws.root.parent / "pipe")
+    place.lane = place.made(patience_s=10)
+    place.lane.status()
+    place.comes_back()
+
+
+@pytest.mark.parametrize("name", ["index", "HEAD", "commondir", "gitdir", "logs/HEAD", "ORIG_HEAD", "MERGE_HEAD"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link"])
+def test_something_else_in_the_admin_folder_does_not_stop_git(place: Place, name: str, kind: str) -> None:
+    """Pipes, sockets and links to pipes among git's own files are taken away, and what is needed is made anew."""
+    path = place.lane.git_dir / name
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        os.mkfifo(place.ws.root.parent / "pipe")
+        path.symlink_to(place.ws.root.parent / "pipe")
+    else:
+        folder = os.open(path.parent, os.O_RDONLY)  # a socket's path is limited to about a hundred bytes
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(f"/proc/self/fd/{folder}/{path.name}")
+        os.close(folder)
+    place.lane = place.made(patience_s=10)
+    place.lane.status()
+    place.comes_back()
+
+
+@pytest.mark.parametrize("name", ["info/attributes", "info/exclude"])
+def test_a_pipe_among_the_shared_settings_does_not_stop_git(place: Place, name: str) -> None:
+    path = place.ws.root / ".git" / name
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    place.lane = place.made(patience_s=10)
+    place.lane.status()
+    place.comes_back()
+
+
+def test_a_git_that_hangs_is_ended_with_all_that_it_started(place: Place) -> None:
+    """A filter that never answers becomes an error that names the command, and leaves no process behind."""
+    place.ws.git("config", "filter.slow.clean", "sleep 1000; cat")
+    (place.folder / ".gitattributes").write_text("value.txt filter=slow\n")
+    (place.folder / "value.txt").write_text("3\n")
+    started = time.monotonic()
+    with pytest.raises(RepositoryError, match=r"git status .*did not end within 1 s") as caught:
+        place.made(patience_s=1).status()
+    assert caught.value.recoverable
+    assert time.monotonic() - started < 20
+    assert not [line for line in place.ws.running() if "sleep 1000" in line]
+
+
+# -- damage
+
+
+def damage_removed(place: Place) -> None:
+    shutil.rmtree(place.lane.git_dir)
+
+
+def damage_all_removed(place: Place) -> None:
+    shutil.rmtree(place.ws.root / ".git/worktrees")
+
+
+def damage_pruned(place: Place) -> None:
+    (place.folder / ".git").unlink()
+    place.ws.git("worktree", "prune", "--expire=now")
+    assert not place.lane.git_dir.exists()
+
+
+def damage_emptied(place: Place) -> None:
+    for path in place.lane.git_dir.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def damage_file(place: Place) -> None:
+    shutil.rmtree(place.lane.git_dir)
+    place.lane.git_dir.write_text("not a folder")
+
+
+def damage_link_to_the_users(place: Place) -> None:
+    shutil.rmtree(place.lane.git_dir)
+    place.lane.git_dir.symlink_to(place.ws.root / ".git")
+    (place.ws.root / ".git/gitdir").write_text(f"{place.folder}/.git\n")
+
+
+def damage_head(place: Place) -> None:
+    (place.lane.git_dir / "HEAD").write_text("nonsense")
+
+
+def damage_folders_for_files(place: Place) -> None:
+    for name in ("HEAD", "index", "commondir", "gitdir"):
+        (place.lane.git_dir / name).unlink()
+        (place.lane.git_dir / name).mkdir()
+        (place.lane.git_dir / name / "x").write_text("x")
+
+
+def damage_backlink(place: Place) -> None:
+    (place.lane.git_dir / "gitdir").write_text("/somewhere/else/.git\n")
+
+
+def damage_both(place: Place) -> None:
+    shutil.rmtree(place.lane.git_dir)
+    shutil.rmtree(place.folder)
+
+
+def damage_worktree_is_a_file(place: Place) -> None:
+    shutil.rmtree(place.folder)
+    place.folder.write_text("a file")
+
+
+def damage_worktree_is_a_link(place: Place) -> None:
+    place.folder.rename(place.folder.with_name("elsewhere"))
+    place.folder.symlink_to(place.folder.with_name("elsewhere"))
+
+
+def damage_branch_too(place: Place) -> None:
+    shutil.rmtree(place.lane.git_dir)
+    place.ws.git("update-ref", "-d", f"refs/heads/{BRANCH}")
+
+
+DAMAGES = [found for name, found in sorted(globals().items()) if name.startswith("damage_")]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__.removeprefix("damage_"))
+def test_a_damaged_lane_is_made_again(place: Place, damage: Callable[[Place], None]) -> None:
+    """All that matters is in the refs: the admin folder is rebuilt, and everything converges. Work that was not
+    committed is saved first, and the user's own side stays as it was."""
+    had = "damage_both" not in damage.__name__ and "worktree_is" not in damage.__name__
+    (place.folder / "draft.txt").write_text("half")
+    damage(place)
+    before = place.ws.users_side()
+    place.lane = place.made()
+    place.lane.sweep_locks()
+    place.lane.status()
+    if had:
+        assert place.ws.git("show", f"{place.save()}:draft.txt") == "half"
+    place.comes_back()
+    after = place.ws.users_side()
+    assert {k: v for k, v in after.items() if not k.endswith("/gitdir")} == {
+        k: v for k, v in before.items() if not k.endswith("/gitdir")
+    }
+
+
+def test_a_link_replaced_twice_is_moved_aside_twice(place: Place) -> None:
+    """What stands in the place of the worktree's link is saved, under a name that is free."""
+    for text in ("first", "second"):
+        (place.folder / ".git").unlink()
+        (place.folder / ".git").mkdir()
+        (place.folder / ".git/notes").write_text(text)
+        (place.folder / "git.moved-aside-by-omagy").mkdir(exist_ok=True)
+        (place.folder / "git.moved-aside-by-omagy" / text).write_text(text)
+        place.lane.status()
+    names = place.saved(place.save())
+    assert len([name for name in names if name.endswith("/notes")]) == 2
+    place.comes_back()
+
+
+def test_a_lane_that_was_moved_by_hand_is_not_taken_over(place: Place) -> None:
+    """``git worktree move`` is a person's doing: omagy says so and leaves both alone."""
+    place.ws.git("worktree", "move", str(place.folder), str(place.ws.root.parent / "moved"))
+    with pytest.raises(RepositoryError, match="moved") as caught:
+        place.made().status()
+    assert caught.value.recoverable
+    assert (place.ws.root.parent / "moved/value.txt").exists()
+
+
+def test_a_session_that_removes_the_admin_folder_does_not_end_the_run(ws: Workspace) -> None:
+    """The run goes on to the next session, and what the first one kept stays kept."""
+    ws.mission("budget:\n  max_iterations: 3\n")
+    ws.commit()
+    removed = [{"sh": 'rm -rf "$(git rev-parse --absolute-git-dir)"'}, {"exit": 0}]
+    ws.plan(i1=candidate(3), i2=removed, i3=candidate(4))
+    done = ws.launch()
+    assert done.returncode == 0, done.stderr
+    assert ws.decisions()[::3] == ["baseline", "keep"]
+    assert ws.manifest()["last_kept_score"] == 4
+
+
+def test_a_resume_works_after_the_worktrees_were_pruned(ws: Workspace) -> None:
+    """``rm -rf .git/worktrees`` between two lives of a run is mended by the second one."""
+    ws.mission("budget:\n  max_iterations: 2\n")
+    ws.commit()
+    ws.plan(i1=candidate(3), i2=[{"hang": True}])
+    process = ws.start_launch()
+    ws.wait_for_run()
+    ws.wait_for_session(2)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    shutil.rmtree(ws.root / ".git/worktrees")
+    ws.plan(default=candidate(4))
+    done = ws.resume(ws.run_id())
+    assert done.returncode == 0, done.stderr
+    assert ws.decisions() == ["baseline", "keep", "keep"]
+
+
+# -- names with blanks, locks, forks
+
+
+def test_a_repository_whose_name_ends_in_a_blank(tmp_path: Path) -> None:
+    """Only the newline that git adds is taken off a path."""
+    with workspace(tmp_path, "repo ") as ws:
+        (tmp_path / "repo").mkdir()
+        ws.mission("budget:\n  max_iterations: 1\n")
+        ws.commit()
+        ws.plan(default=candidate(3))
+        done = ws.launch()
+        assert done.returncode == 0, done.stderr
+        assert ws.decisions() == ["baseline", "keep"]
+        assert not list((tmp_path / "repo").iterdir())
+
+
+def test_locks_of_killed_commands_are_removed_without_reading_every_ref(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All refs of the run are looked through once; later only where a lock can have come since."""
+    refs = place.ws.root / f".git/refs/omagy/{RUN}"
+    (refs / "cand").mkdir(parents=True)
+    (refs / "cand/7.lock").touch()
+    lane = place.made()
+    lane.sweep_locks()
+    assert not (refs / "cand/7.lock").exists()
+    walked: list[Path] = []
+    monkeypatch.setattr(Path, "rglob", lambda self, _: walked.append(self) or iter(()))
+    for lock in (refs / "kept.lock", place.lane.git_dir / "index.lock", place.lane.git_dir / "HEAD.lock"):
+        lock.touch()
+    (place.ws.root / f".git/refs/heads/{BRANCH}.lock").touch()
+    lane.sweep_locks()
+    assert not list(refs.glob("*.lock")) + list(place.lane.git_dir.glob("*.lock"))
+    assert not walked
+    for ref in (candidate_ref(RUN, 8, 1), kept_ref(RUN)):
+        lock = place.ws.root / f".git/{ref}.lock"
+        lock.touch()
+    lane.advance_kept(place.base)
+    assert lane.pin(candidate_ref(RUN, 8, 1), place.base, place.base)
+
+
+@pytest.fixture
+def unreliable(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], Git]]:
+    """A git that fails with the given words so many times, and then works."""
+    monkeypatch.setattr(commands, "_RETRY_AFTER_S", (0.0, 0.0, 0.0))
+    real = shutil.which("git")
+
+    def make(words: str, times: int) -> Git:
+        folder = place.ws.root.parent / "bin"
+        folder.mkdir()
+        left = folder / "left"
+        left.write_text("x" * times)
+        fake = folder / "git"
+        fake.write_text(
+            f'#!/bin/sh\nif [ -s {left} ]; then\n  truncate -s -1 {left}\n  echo "{words}" >&2\n  exit 128\nfi\n'
+            f'exec {real} "$@"\n'
+        )
+        fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        return place.git()
+
+    return make
+
+
+SHORT = [
+    "error: cannot fork() for git-remote: Resource temporarily unavailable",
+    "fatal: unable to create thread: Resource temporarily unavailable",
+]
+
+
+@pytest.mark.parametrize("words", SHORT)
+def test_a_git_that_cannot_fork_is_tried_again(
+    place: Place, unreliable: Callable[[str, int], Git], words: str
+) -> None:
+    """A moment without free processes does not end a night."""
+    git = unreliable(words, 3)
+    assert git.line(place.ws.root, "rev-parse", "HEAD") == place.base
+
+
+def test_a_git_that_still_cannot_fork_can_be_resumed(place: Place, unreliable: Callable[[str, int], Git]) -> None:
+    git = unreliable(SHORT[0], 9)
+    with pytest.raises(RepositoryError, match="cannot fork") as caught:
+        git.run(place.ws.root, "rev-parse", "HEAD")
+    assert caught.value.recoverable
+
+
+@pytest.mark.parametrize(
+    ("words", "recoverable"),
+    [
+        ("fatal: something nobody has thought of", True),
+        ("fatal: bad object HEAD", False),
+        ("error: object file .git/objects/12/34 is empty", False),
+        ("fatal: loose object 1234 (stored in .git/objects/12/34) is corrupt", False),
+        ("fatal: unable to read tree 1234", False),
+        ("error: Could not read 1234", False),
+        ("fatal: missing blob object '1234'", False),
+    ],
+)
+def test_only_missing_objects_end_a_run_for_good(
+    place: Place, unreliable: Callable[[str, int], Git], words: str, recoverable: bool
+) -> None:
+    """Whatever else git complains of can be mended, and the run goes on from where it was."""
+    with pytest.raises(RepositoryError) as caught:
+        unreliable(words, 1).run(place.ws.root, "rev-parse", "HEAD")
+    assert caught.value.recoverable is recoverable
+
+
+# -- the fresh checkout
+
+
+@pytest.mark.parametrize("link", [True, False])
+def test_the_fresh_checkout_obeys_no_planted_settings(place: Place, link: bool) -> None:
+    """Its own repository lies beside the lane: settings that somebody put there are written anew before each use."""
+    checkout = FreshCheckout(place.git(), place.plan)
+    checkout.place(place.base, place.base, ())
+    own = checkout.folder / "objects.git"
+    own_git = {**place.ws.environment, "GIT_DIR": str(own)}
+    subprocess.run(
+        ["git", "config", "filter.evil.smudge", "echo 1000000"], env=own_git, check=True, cwd=place.ws.root
+    )
+    (own / "info").mkdir(exist_ok=True)
+    (own / "info/attributes").write_text("value.txt filter=evil\n")
+    (own / "info/exclude").write_text("*\n")
+    place.ws.git("config", "filter.evil.smudge", "echo 1000000")
+    (own / "config.worktree").write_text('[filter "evil"]\n\tsmudge = echo 1000000\n')
+    if link:
+        (own / "commondir").write_text(f"{place.ws.root}/.git\n")
+        (place.ws.root / ".git/info/attributes").write_text("value.txt filter=evil\n")
+    made = place.commit("2\n")
+    placed = checkout.place(made, place.base, ())
+    assert (placed / "value.txt").read_text() == "2\n"
+    assert checkout.dirt() == ()
+    (placed / "loose").touch()
+    assert checkout.dirt() == ("loose",)
+
+
+def test_the_fresh_checkout_does_not_follow_a_link(place: Place) -> None:
+    """Something else in the place of its repository is taken away."""
+    checkout = FreshCheckout(place.git(), place.plan)
+    checkout.place(place.base, place.base, ())
+    shutil.rmtree(checkout.folder / "objects.git")
+    (checkout.folder / "objects.git").symlink_to(place.ws.root / ".git")
+    before = place.ws.users_side()
+    placed = checkout.place(place.base, place.base, ())
+    assert (placed / "value.txt").read_text() == "1\n"
+    assert place.ws.users_side() == before
