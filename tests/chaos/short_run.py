@@ -66,6 +66,11 @@ echo $calls > COUNT
 if [ "$KILL_GIT" = locked-$calls ]; then
   [ -z "$GIT_INDEX_FILE" ] || : > "$GIT_INDEX_FILE.lock"
   if [ -d "$GIT_DIR" ]; then : > "$GIT_DIR/index.lock"; : > "$GIT_DIR/HEAD.lock"; : > "$GIT_DIR/ORIG_HEAD.lock"; fi
+  case "$*" in *" update-ref --no-deref "*)
+    eval "ref=\\${$(($# - 1))}"
+    mkdir -p "$GIT_COMMON_DIR/${ref%/*}"
+    : > "$GIT_COMMON_DIR/$ref.lock" ;;
+  esac
   kill -9 $PPID
   exit 1
 fi
