@@ -158,7 +158,9 @@ def settle_lane(state: RunState, lane: Lane, folder: RunFolder, *, save_leftover
     if status.dirty:
         ref = lane.save_leftovers(leftovers_ref(plan.run_id, label), folder.root / f"leftovers-{label}")
         saved.append(f"uncommitted changes in the lane are saved as {ref}")
-    if status.head not in ("", state.tip, state.latest_candidate):
+    # The check at the end of a run measures the baseline and earlier kept commits in the lane, too.
+    known = {"", state.tip, state.latest_candidate, *(kept.commit for kept in state.kept)}
+    if status.head not in known:
         ref = own_commits_ref(plan.run_id, state.lives)
         lane.pin(ref, status.head, state.tip)
         saved.append(f"the commits at the lane's HEAD are saved as {ref}")

@@ -28,6 +28,7 @@ from omagy_autoresearch.prompt import Answer
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.summary import Handoff
+from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.journal import decode_line, encode_line
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.paths import AttemptFolder, StateRoot
@@ -46,8 +47,8 @@ RUN_ID = "m-20260131t120000z"
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 COMPLETED = Ending(EndingKind.COMPLETED)
 PORTS = (
-    *("clock", "stops", "journal", "records", "lane", "terminal", "processes"),
-    *("evaluator", "agent", "questions", "reporter"),
+    *("clock", "stops", "journal", "records", "lane", "checkout", "terminal", "processes"),
+    *("evaluator", "agent", "questions", "lessons", "reporter"),
 )
 
 
@@ -280,6 +281,21 @@ class FakeLane:
     def diff_stat(self, base: str, commit: str) -> DiffStat:
         return DiffStat(1, 1, 1)
 
+    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
+        return (Change("value.txt", "100644", "100644"),)
+
+    def unfit(self, commit: str) -> str:
+        return ""
+
+    def tracked_files(self, commit: str) -> frozenset[str]:
+        return frozenset({"value.txt"})
+
+    def dependency_key(self, commit: str) -> str:
+        return ""
+
+    def attributes_key(self) -> str:
+        return ""
+
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
         if not self._machine.dirty:
             return None
@@ -292,6 +308,29 @@ class FakeLane:
     def converge(self, commit: str) -> None:
         self._machine.head = self._machine.branch = commit
         self._machine.dirty = ()
+
+
+class FakeCheckout:
+    """Commits are measured in the lane."""
+
+    name = "lane"
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._lane = FakeLane(machine)
+
+    def place(self, commit: str, baseline: str, protected: tuple[str, ...]) -> Path:
+        self._lane.converge(commit)
+        return self._lane.worktree
+
+    def dirt(self) -> tuple[str, ...]:
+        return self._machine.dirty
+
+    def settle(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
 
 
 class FakeTerminal:
@@ -436,7 +475,7 @@ class FakeEvaluator:
         self._machine.passes(1.0)
         assert (self._machine.head, self._machine.dirty) == (environment["OMAGY_CANDIDATE_COMMIT"], ())
         answer = {"pass": True, "score": self._machine.values[self._machine.head]}
-        return EvaluatorRun(exit_status=0, stdout=json.dumps(answer).encode())
+        return EvaluatorRun(exit_status=0, duration_s=1.0, stdout=json.dumps(answer).encode())
 
 
 class FakeAgent:
@@ -448,6 +487,9 @@ class FakeAgent:
     def preflight(self, spec: SessionSpec) -> None:
         if not self._machine.logged_in:
             raise BlockedError("the agent is not logged in", "log in")
+
+    def probe_commit(self, spec: SessionSpec) -> str:
+        return "it plays"
 
     def command(self, spec: SessionSpec) -> SessionCommand:
         return SessionCommand(("play",), spec.environment, spec.instructions_file, "plain")
@@ -468,6 +510,17 @@ class FakeQuestions:
 
     def answers(self, run_id: str) -> tuple[Answer, ...]:
         return ()
+
+
+class FakeLessons:
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def text(self) -> str:
+        return ""
+
+    def run_ended(self, state: RunState, entries: tuple[Entry, ...]) -> None:
+        pass
 
 
 class FakeReporter:
@@ -514,11 +567,13 @@ def a_world(machine: Machine, run: LoadedRun, tap: Callable[[str], None], stops:
         "journal": FakeJournal(machine),
         "records": FakeRecords(machine, run.entries),
         "lane": FakeLane(machine),
+        "checkout": FakeCheckout(machine),
         "terminal": FakeTerminal(machine),
         "processes": FakeProcesses(machine, stops),
         "evaluator": FakeEvaluator(machine, stops),
         "agent": FakeAgent(machine),
         "questions": FakeQuestions(machine),
+        "lessons": FakeLessons(machine),
         "reporter": FakeReporter(machine),
     }
     assert tuple(ports) == PORTS
