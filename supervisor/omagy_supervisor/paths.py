@@ -131,6 +131,11 @@ class RunFolder:
     def setup_key(self) -> Path:
         return self.root / "set-up"
 
+    @property
+    def attributes_key(self) -> Path:
+        """What git's info/attributes was like when the run's first session was started."""
+        return self.root / "attributes.key"
+
     def iteration(self, number: int) -> Path:
         return self.root / iteration_folder(number)
 

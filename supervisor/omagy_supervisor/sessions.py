@@ -17,7 +17,7 @@ from omagy_autoresearch.candidate import (
     parse_candidate,
 )
 from omagy_autoresearch.durations import format_duration
-from omagy_autoresearch.errors import IncompleteCommitError
+from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
 from omagy_autoresearch.events import Collected, SessionEnded
 from omagy_autoresearch.integrity import Claim, integrity_problem
 from omagy_autoresearch.names import candidate_ref, leftovers_ref, session_cookie, strayed_ref, window_name
@@ -190,7 +190,7 @@ def _launch(
 ) -> ProcessRef | None:
     world.lane.sweep_locks()
     world.lane.converge(spec.base_commit)
-    write_atomic(_attributes_note(spec), world.lane.attributes_key().encode(), durable=False)
+    _refuse_changed_attributes(world)
     answers = world.questions.answers(spec.run_id)
     lessons = world.lessons.text()
     text = instructions(state, spec.base_commit, str(spec.candidate_file), answers, lessons)
@@ -321,14 +321,28 @@ def _violation(world: World, spec: SessionSpec, head: str, surface: Surface) -> 
     unfit = world.lane.unfit(head)
     if unfit:
         return f"{shown_path(unfit)}: git refuses a file of that name, so no checkout can hold it"
-    before = read_regular(_attributes_note(spec), 1000)
-    if before is not None and before.decode() != world.lane.attributes_key():
-        return "git's info/attributes changed during the session: it can change what files contain"
+    if _attributes_changed(world):
+        return "git's info/attributes changed, which can change what files contain"
     return ""
 
 
-def _attributes_note(spec: SessionSpec) -> Path:
-    return spec.folder / "attributes.key"
+def _attributes_changed(world: World) -> bool:
+    """True when git's info/attributes is not as it was when this run's first session was started."""
+    note, key = world.folder.attributes_key, world.lane.attributes_key().encode()
+    before = read_regular(note, 1000)
+    if before is None:
+        write_atomic(note, key, durable=False)
+    return before is not None and before != key
+
+
+def _refuse_changed_attributes(world: World) -> None:
+    """git cannot be told to leave them out, and a session may have planted them. Raises RepositoryError."""
+    if _attributes_changed(world):
+        raise RepositoryError(
+            "git's info/attributes changed since this run began, and can change what files contain",
+            f"look at {world.lane.common_dir / 'info' / 'attributes'}; put it back as it was, then resume",
+            recoverable=True,
+        )
 
 
 def _remove_agent_leftovers(world: World) -> None:

@@ -231,6 +231,14 @@ EVIL = (
 )
 """A program that leaves a mark beside itself and edits the evaluator, for whatever calls it."""
 
+ATTRIBUTES = (
+    'i=$(git rev-parse --git-common-dir)/info; mkdir -p $i; echo "*.py filter=evil" > $i/attributes; '
+    + EVIL
+    + CONFIG
+    + 'filter.evil.smudge "$e"; '
+)
+"""Attributes that no commit shows."""
+
 FORGED_INDEX = """\
 import os, struct
 os.utime("missions/m/eval.py", (1e9, 1e9))
@@ -246,6 +254,17 @@ import hashlib
 open(os.environ["INDEX"], "wb").write(bytes(raw[:-20]) + hashlib.sha1(bytes(raw[:-20])).digest())
 """
 """Gives the index the edited evaluator's times and size beside the honest one's content id."""
+
+FILTER = (
+    'd=$(dirname "$OMAGY_CANDIDATE_FILE"); cp missions/m/eval.py $d/honest; '
+    + EDIT
+    + "cp missions/m/eval.py $d/fake; for k in clean smudge; do test $k = clean && n=honest || n=fake; "
+    + CONFIG
+    + 'filter.absent.$k "cat > /dev/null; cat $d/$n"; done; git add missions/m/eval.py; '
+    'test -z "$(git status --short)"; '
+)
+"""Makes the edited evaluator look unchanged to git, in a repository whose attributes name the filter ``absent``."""
+UNFILTER = CONFIG + "--remove-section filter.absent"
 
 PADDED = f"""\
 import os
@@ -355,31 +374,27 @@ LANE = (
         "git branch -D -q side",
     ),
     _true(
-        "hides its edits in sparse checkout",
-        HALF + EDIT + "git config extensions.worktreeConfig true; git config --worktree core.sparseCheckout true; "
-        "printf '/value.txt\\n' > \"$(git rev-parse --git-dir)/info/sparse-checkout\" || true; "
-        "git update-index --skip-worktree missions/m/eval.py",
-        'rm -f "$(git rev-parse --git-dir)/config.worktree" "$(git rev-parse --git-dir)/info/sparse-checkout"; '
+        "checks out a part without the evaluator's files",
+        HALF + EDIT + 'i="$(git rev-parse --git-dir)/info"; mkdir -p "$i"; '
+        "printf '/*\\n!/missions/\\n' > \"$i/sparse-checkout\"; " + CONFIG + "core.sparseCheckout true",
+        'rm "$(git rev-parse --git-dir)/info/sparse-checkout"; ' + CONFIG + "--unset core.sparseCheckout",
+    ),
+    _true(
+        "hides its edits in a part that is not checked out",
+        HALF + 'i="$(git rev-parse --git-dir)/info"; mkdir -p "$i"; '
+        "printf '/value.txt\\n' > \"$i/sparse-checkout\"; "
         + CONFIG
-        + "--unset extensions.worktreeConfig",
+        + "core.sparseCheckout true; "
+        + EDIT
+        + "git update-index --skip-worktree missions/m/eval.py",
+        'rm "$(git rev-parse --git-dir)/info/sparse-checkout"; ' + CONFIG + "--unset core.sparseCheckout",
     ),
     _true(
         "plants a result file",
         HALF + f'echo \'{LIE}\' > "$(dirname "$(dirname "$OMAGY_CANDIDATE_FILE")")/evaluator-result.json"',
     ),
-    Cheat(
-        "filters the evaluator by attributes that no commit shows",
-        sh(
-            HALF
-            + EVIL
-            + 'i=$(git rev-parse --git-common-dir)/info; mkdir -p $i; echo "*.py filter=evil" > $i/attributes; '
-            + CONFIG
-            + 'filter.evil.smudge "$e"'
-        ),
-        "discard",
-        "git's info/attributes changed during the session",
-        'rm "$(git rev-parse --git-common-dir)/info/attributes"; ' + CONFIG + "--unset filter.evil.smudge",
-    ),
+    _true("filters what has an attribute for it", HALF + FILTER, UNFILTER),
+    _true("shows the filter once more", HALF + FILTER + "rm value.txt; git checkout -q value.txt", UNFILTER),
     Cheat(
         "rewrites history",
         sh("echo 100 > value.txt; git commit -q -a --amend -m start"),

@@ -10,10 +10,12 @@ import pytest
 
 from fakes.cheats import (
     ATTACKS,
+    ATTRIBUTES,
     CAREFUL,
     DIRT,
     EDITABLE,
     EVALUATOR,
+    FILTER,
     GULLIBLE,
     HALF,
     HELPER,
@@ -137,6 +139,7 @@ def test_editable_lifts_the_protection_of_what_a_command_names_but_not_of_the_co
 def test_the_commit_is_measured_whatever_the_lane_was_left_like(ws: Workspace, isolation: str) -> None:
     """Edits that were not committed, flags and forgeries in the index, planted configuration, hooks, filters,
     replaced objects and a swapped .git file change nothing: the score is that of the commit."""
+    ws.write(".gitattributes", "missions/m/eval.py filter=absent\n")
     prepare(ws, len(LANE), keys=f"  isolation: {isolation}\n")
     before = ws.users_side()
     play(ws, LANE)
@@ -150,6 +153,30 @@ def test_the_commit_is_measured_whatever_the_lane_was_left_like(ws: Workspace, i
     assert after["value.txt"] == before["value.txt"]
     assert after[".git/HEAD"] == before[".git/HEAD"]
     assert after[".git/index"] == before[".git/index"]
+
+
+def test_settings_that_an_earlier_session_planted_change_nothing_for_a_later_one(ws: Workspace) -> None:
+    """A filter that a session plants without handing anything in does not lie in wait for the next candidate."""
+    ws.write(".gitattributes", "missions/m/eval.py filter=absent\n")
+    prepare(ws, 2)
+    entries = launch(ws, [[*sh(FILTER), *noop()], [*sh(HALF), *ARTIFACT]])
+    assert [entry["decision"] for entry in entries] == ["noop", "discard"]
+    assert TRUTH in entries[1]["decision_reason"]
+
+
+def test_attributes_that_no_commit_shows_end_the_run(ws: Workspace) -> None:
+    """git's info/attributes can change what files contain, and git cannot be told to leave them out: a candidate
+    whose session changed them is discarded, and no other session is started until a person has looked."""
+    prepare(ws, 2)
+    ws.plan(i1=[*sh(HALF + ATTRIBUTES), *ARTIFACT], i2=[*sh(HALF), *ARTIFACT])
+    assert ws.launch().returncode == 3
+    (entry,) = ws.ledger()["entries"][1:]
+    assert entry["decision"] == "discard"
+    assert "git's info/attributes changed" in entry["decision_reason"]
+    assert "git's info/attributes changed since this run began" in ws.manifest()["stop_reason"]
+    (ws.root / ".git/info/attributes").unlink()
+    assert ws.resume(ws.run_id()).returncode == 0
+    assert TRUTH in ws.ledger()["entries"][2]["decision_reason"]
 
 
 GULLIBLE_COMMAND = "PATH=node_modules/.bin:$PATH PYTHONPATH=. python3 missions/m/eval.py"

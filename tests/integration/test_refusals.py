@@ -263,8 +263,8 @@ def test_programs_that_are_missing_or_too_old_are_named_with_the_way_to_get_them
         ),
         pytest.param(
             f"---\n{HEAD}guard: {{}}\n---\n",
-            ("sandbox.md:5: guard: this version of omagy does not know",),
-            id="later",
+            ("sandbox.md:5: guard: command is missing", "add `command:` below guard"),
+            id="part missing",
         ),
         pytest.param(
             f"---\n{HEAD}agent:\n  rehearsal: nowhere\n---\n",

@@ -243,6 +243,7 @@ class GitLane:
 
     def converge(self, commit: str) -> None:
         self._prove()
+        self._env |= self._without_planted_settings()
         self._renew_index(commit)
         self._make_equal(commit)
         if self._broken:
@@ -290,6 +291,22 @@ class GitLane:
             listed = self._line("for-each-ref", "--format=%(objectname)", ref_root(self._plan.run_id))
             self._saved.update(listed.split())
         return self._saved
+
+    def _without_planted_settings(self) -> dict[str, str]:
+        """Variables that switch off what a session can have set in the repository's configuration.
+
+        A filter that was there at launch is handed over on git's command line, which wins over these.
+        """
+        sparse = self._sparse  # asked before it is set
+        listing = ("config", "-z", "--name-only", "--get-regexp", "^filter[.]")
+        names = self._git.status(self.worktree, *listing, env=self._env)[1]
+        off = {os.fsdecode(name): "" for name in names.split(b"\0") if name and not name.endswith(b".required")}
+        off |= {f"{name.rpartition('.')[0]}.required": "false" for name in off}
+        off["core.sparseCheckout"] = "true" if sparse else "false"
+        numbered = list(enumerate(off.items()))
+        variables = {f"GIT_CONFIG_KEY_{number}": name for number, (name, _) in numbered}
+        variables |= {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered}
+        return {"GIT_CONFIG_COUNT": str(len(off)), **variables}
 
     def _renew_index(self, commit: str) -> None:
         """An index that we did not write is not believed: it can call a file unchanged whatever the file holds.
