@@ -20,13 +20,14 @@ from omagy_autoresearch.steps import EndRun, next_step
 from omagy_autoresearch.summary import handoff
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
-from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, this_machine, write_pointer
+from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, write_pointer
 from omagy_supervisor.adapters.processes import SystemProcesses, start_mark
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
 from omagy_supervisor.files import cannot_write, fsync_dir, make_folder
 from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.loop import drive, record
+from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.perform import perform
 from omagy_supervisor.ports import Journal, Reporter

@@ -23,7 +23,7 @@ AT_OTHER_EFFECTS = [
     Kill("before", 2, "sessions:make_pipe"),
     Kill("after", 2, "sessions:make_pipe"),
     Kill("after", 3, "sessions:offer"),
-    Kill("before", 3, "sessions:_exit_record"),
+    Kill("before", 3, "sessions:_diagnose"),
     Kill("after", 4, "sessions:write_atomic"),
     Kill("after", 3, "adapters.records:write_atomic"),
     Kill("after", 6, "adapters.records:write_atomic"),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer, this_machine, write_pointer
+from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer, write_pointer
+from omagy_supervisor.machine import this_machine
 
 HOLDER = """
 import os, subprocess, sys

@@ -1,9 +1,7 @@
 """The lock of a repository: one run at a time, and the kernel drops it when its holder dies (contract section 3)."""
 
-import contextlib
 import fcntl
 import os
-import socket
 import threading
 from pathlib import Path
 
@@ -76,11 +74,3 @@ def read_pointer(path: Path) -> Pointer | None:
 
 def write_pointer(path: Path, pointer: Pointer) -> None:
     write_atomic(path, msgspec.json.format(msgspec.json.encode(pointer), indent=2) + b"\n", durable=False)
-
-
-def this_machine() -> tuple[str, str]:
-    """Host name and, where the system has one, the id of this boot."""
-    boot = ""
-    with contextlib.suppress(OSError):
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return socket.gethostname(), boot

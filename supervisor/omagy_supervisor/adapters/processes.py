@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from omagy_supervisor.adapters.lock import this_machine
+from omagy_supervisor.machine import this_machine
 from omagy_supervisor.ports import Clock, ProcessRef, Stops, Wake
 
 COOKIE = "OMAGY_COOKIE"

@@ -1,0 +1,145 @@
+"""What a session left (contract section 4): saved under the run's refs first, then read, then believed or not."""
+
+import contextlib
+
+from omagy_autoresearch.candidate import (
+    SIZE_LIMIT,
+    Candidate,
+    CandidateStatus,
+    Malformed,
+    parse_candidate,
+)
+from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
+from omagy_autoresearch.events import Collected
+from omagy_autoresearch.integrity import Claim, integrity_problem
+from omagy_autoresearch.names import candidate_ref, leftovers_ref, strayed_ref
+from omagy_autoresearch.surface import Surface
+from omagy_supervisor.files import read_regular, shown_path, write_atomic
+from omagy_supervisor.paths import AttemptFolder
+from omagy_supervisor.ports import LaneStatus, SessionSpec
+from omagy_supervisor.world import World
+
+_AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
+
+
+def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Surface) -> Collected:
+    """What the session left, saved under the run's refs before anything is cleaned. Raises RepositoryError."""
+    world.lane.sweep_locks()
+    _remove_agent_leftovers(world)
+    artifact = _read_artifact(world, attempt)
+    status = world.lane.status()
+    moved = status.head not in ("", spec.base_commit)
+    descends, incomplete = _pin(world, spec, status.head) if moved else (False, "")
+    moved = moved and not incomplete
+    _pin_strayed_branch(world, spec, status)
+    candidate = artifact if isinstance(artifact, Candidate) else None
+    problem = artifact.reason if isinstance(artifact, Malformed) else ""
+    if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
+        problem = incomplete or _integrity(world, spec, candidate, status.head, descends)
+    return Collected(
+        head=status.head,
+        candidate=candidate,
+        problem=problem,
+        candidate_commit=status.head if moved else None,
+        dirty_files=tuple(map(shown_path, status.dirty[:20])),
+        leftovers_ref=_save_leftovers(world, spec, candidate, status),
+        diff=world.lane.diff_stat(spec.base_commit, status.head) if moved else None,
+        question_id=world.questions.open_question(spec.run_id),
+        violation=_violation(world, spec, status.head, surface) if moved and descends else "",
+    )
+
+
+def _pin(world: World, spec: SessionSpec, head: str) -> tuple[bool, str]:
+    """Keep what the session committed; says whether it descends from the base, and why it cannot be kept."""
+    try:
+        return world.lane.pin(candidate_ref(spec.run_id, spec.iteration, spec.attempt), head, spec.base_commit), ""
+    except IncompleteCommitError as error:
+        return False, error.message
+
+
+def _violation(world: World, spec: SessionSpec, head: str, surface: Surface) -> str:
+    """What the candidate changed that it must not. Judged on commits, before anything of it runs."""
+    violation = surface.violation(world.lane.changes(spec.base_commit, head))
+    if violation:
+        return violation
+    unfit = world.lane.unfit(head)
+    if unfit:
+        return f"{shown_path(unfit)}: git refuses a file of that name, so no checkout can hold it"
+    if _attributes_changed(world):
+        return "git's info/attributes changed, which can change what files contain"
+    return ""
+
+
+def _attributes_changed(world: World) -> bool:
+    """True when git's info/attributes is not as it was when this run's first session was started."""
+    note, key = world.folder.attributes_key, world.lane.attributes_key().encode()
+    before = read_regular(note, 1000)
+    if before is None:
+        write_atomic(note, key, durable=False)
+    return before is not None and before != key
+
+
+def refuse_changed_attributes(world: World) -> None:
+    """git cannot be told to leave them out, and a session may have planted them. Raises RepositoryError."""
+    if _attributes_changed(world):
+        raise RepositoryError(
+            "git's info/attributes changed since this run began, and can change what files contain",
+            f"look at {world.lane.common_dir / 'info' / 'attributes'}; put it back as it was, then resume",
+            recoverable=True,
+        )
+
+
+def _remove_agent_leftovers(world: World) -> None:
+    """Codex's sandbox leaves empty folders behind when it is interrupted; full ones are somebody's."""
+    for name in _AGENT_LEFTOVERS:
+        with contextlib.suppress(OSError):
+            (world.lane.worktree / name).rmdir()
+
+
+def _read_artifact(world: World, attempt: AttemptFolder) -> Candidate | Malformed | None:
+    """The artifact at the path of this attempt alone: a stale one of another session lies elsewhere."""
+    try:
+        raw = read_regular(attempt.candidate, SIZE_LIMIT)
+    except ValueError as error:
+        return Malformed(f"candidate.json: {error}")
+    if raw is None:
+        return None
+    if len(raw) > SIZE_LIMIT:
+        return Malformed("candidate.json is larger than 64 KiB")
+    write_atomic(world.folder.candidate, raw, durable=False)
+    write_atomic(attempt.root / "candidate.json", raw, durable=False)
+    found = parse_candidate(raw)
+    return Malformed(f"candidate.json: {found.reason}") if isinstance(found, Malformed) else found
+
+
+def _pin_strayed_branch(world: World, spec: SessionSpec, status: LaneStatus) -> None:
+    """A session that switched away may have left commits on the lane's own branch: they stay reachable too."""
+    if status.branch == spec.branch:
+        return
+    tip = world.lane.branch_tip()
+    if tip is not None and tip not in (spec.base_commit, status.head):
+        with contextlib.suppress(IncompleteCommitError):
+            world.lane.pin(strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
+
+
+def _integrity(world: World, spec: SessionSpec, candidate: Candidate, head: str, descends: bool) -> str:
+    base = spec.base_commit
+    claim = Claim(
+        candidate=_resolve(world, candidate.candidate_commit or "", head),
+        base=_resolve(world, candidate.base_commit, base),
+        head=head,
+        descends=descends,
+    )
+    return integrity_problem(claim, base)
+
+
+def _resolve(world: World, claimed: str, likely: str) -> str | None:
+    return likely if claimed == likely else world.lane.resolve(claimed)
+
+
+def _save_leftovers(world: World, spec: SessionSpec, candidate: Candidate | None, status: LaneStatus) -> str | None:
+    for_operator = candidate is not None and candidate.status in (CandidateStatus.ABORT, CandidateStatus.INTERRUPTED)
+    if not status.dirty or for_operator:
+        return None
+    ref = leftovers_ref(spec.run_id, f"{spec.iteration}.{spec.attempt}")
+    return world.lane.save_leftovers(ref, spec.folder / "leftovers")
