@@ -31,7 +31,6 @@ from omagy_supervisor.world import World
 _GRACE_S = 20.0
 _START_S = 20.0
 _RECORD_LIMIT = 1 << 16
-_KILLED = "the session's runner was killed, so what it left running may still change what would be measured"
 
 _Form = TypeVar("_Form", bound=Struct)
 
@@ -104,27 +103,21 @@ def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded
     """Run, adopt or collect the session of ``step``, and save everything it left. Raises OmagyError."""
     attempt = world.folder.attempt(step.iteration, step.attempt)
     spec = session_spec(world, state.plan, step.iteration, step.attempt, step.base)
-    seen, wake = _run_to_end(world, state, step, spec, attempt)
+    wake = _run_to_end(world, state, step, spec, attempt)
     ended = read_record(attempt.exit, ExitRecord)
     if ended is None or ended.problem:
         world.processes.sweep(session_cookie(state.plan.worktree_path, step.iteration, step.attempt))
     diagnosis = _diagnose(world, step, spec, wake, ended)
     collected = collect(world, spec, attempt, state.surface)
-    if ended is None:
-        collected = _of_killed_runner(collected, seen=seen, rebooted=_rebooted(attempt))
+    if ended is None and not _rebooted(attempt) and _is_candidate(collected):
+        # A runner that could not say how its session ended could not end what the session had started either: no
+        # candidate of it is measured, and the attempt is repeated within bounds. Nothing outlives a reboot.
+        collected = replace(collected, candidate=None, problem="")
     return SessionEnded(diagnosis, collected, ended.duration_s if ended else 0.0)
 
 
-def _of_killed_runner(collected: Collected, *, seen: bool, rebooted: bool) -> Collected:
-    """A runner that could not say how its session ended could not end what the session had started either.
-
-    No candidate of it is measured. When we saw it die, that is the iteration's error. When we were dead ourselves,
-    the attempt is lost, and repeated. Nothing outlives a reboot: what was handed in before one counts.
-    """
-    candidate = collected.candidate
-    if rebooted or candidate is None or candidate.status is not CandidateStatus.CANDIDATE:
-        return collected
-    return replace(collected, problem=_KILLED) if seen else replace(collected, candidate=None, problem="")
+def _is_candidate(collected: Collected) -> bool:
+    return collected.candidate is not None and collected.candidate.status is CandidateStatus.CANDIDATE
 
 
 def _rebooted(attempt: AttemptFolder) -> bool:
@@ -135,26 +128,21 @@ def _rebooted(attempt: AttemptFolder) -> bool:
 # -- running it
 
 
-def _run_to_end(
-    world: World, state: RunState, step: RunSession, spec: SessionSpec, attempt: AttemptFolder
-) -> tuple[bool, Wake]:
-    """Whether we saw the session live, and why its wait ended.
-
-    Returns at once for a session that has already ended, or left no trace.
-    """
+def _run_to_end(world: World, state: RunState, step: RunSession, spec: SessionSpec, attempt: AttemptFolder) -> Wake:
+    """Why the session's wait ended. Returns at once for one that has already ended, or left no trace."""
     window = window_name(step.iteration, step.attempt)
     runner = _living_runner(world, attempt, window)
     if runner is None:
         if attempt.exit.exists() or attempt.runner.exists():
-            return False, Wake.READY  # it was started, and is gone
+            return Wake.READY  # it was started, and is gone
         if world.stops.now:
-            return False, Wake.STOP
-        return True, _follow(world, _launch(world, state, spec, attempt, window), step.limit_s)
+            return Wake.STOP
+        return _follow(world, _launch(world, state, spec, attempt, window), step.limit_s)
     world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
     # What is left of the run's time is counted from now, its own time limit from when it was started.
     age_s = max(world.clock.now().timestamp() - runner.started_at, 0.0)
     own_s = max(state.plan.contract.session.timeout_s - age_s, 0.0)
-    return True, _follow(world, runner, min(step.limit_s, own_s))
+    return _follow(world, runner, min(step.limit_s, own_s))
 
 
 def _living_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
@@ -251,7 +239,9 @@ def _follow(world: World, runner: ProcessRef | None, limit_s: float) -> Wake:
 def _diagnose(world: World, step: RunSession, spec: SessionSpec, wake: Wake, ended: ExitRecord | None) -> Diagnosis:
     cut_short = _cut_short(step, wake, ended.asked if ended is not None else None)
     if ended is None:
-        return Diagnosis(cut_short or Ending(EndingKind.LOST, "the session ended without a trace"))
+        return Diagnosis(
+            cut_short or Ending(EndingKind.LOST, "the session ended without a trace: its runner was killed")
+        )
     if ended.problem.startswith("handover"):
         return Diagnosis(Ending(EndingKind.LOST, ended.problem))
     if ended.problem:

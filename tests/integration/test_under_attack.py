@@ -37,15 +37,17 @@ def reasons(ws: Workspace) -> list[str]:
 
 
 def test_a_candidate_whose_runner_was_killed_is_not_measured(mission: Workspace, tmp_path: Path) -> None:
-    """What escaped from every list of processes could rewrite the tree meanwhile."""
+    """What escaped from every list of processes could rewrite the tree meanwhile. The attempt counts as lost."""
     stray = tmp_path / "stray"
-    escape = f"env -i setsid sh -c 'echo $$ > {stray}; exec sleep 600' </dev/null >/dev/null 2>&1 & "
+    escape = (
+        f"[ -s {stray} ] || env -i setsid sh -c 'echo $$ > {stray}; exec sleep 600' </dev/null >/dev/null 2>&1 & "
+    )
     wait = f"while [ ! -s {stray} ]; do :; done; "
     mission.plan(i1=[*candidate(5), *sh(f"{RUNNER} {escape} {wait} kill -9 $pid")])
     done = mission.launch("--max-iterations", "1")
     try:
         assert mission.decisions() == ["baseline", "error"], done.stderr
-        assert "the session's runner was killed" in reasons(mission)[1]
+        assert "its runner was killed" in reasons(mission)[1]
     finally:
         psutil.Process(int(stray.read_text())).kill()
 
