@@ -131,13 +131,12 @@ def _lane(ws: Workspace, lane: Path, kept: str, branch: str, refs: dict[str, str
 
 
 def _litter(ws: Workspace, worktree: Path) -> Iterator[str]:
-    for folder in (ws.root / ".omagy", worktree):
-        for pattern in _TEMPORARY:
-            yield from (f"left behind: {path}" for path in folder.rglob(pattern))
-    for pattern in ("*.lock", *_TEMPORARY):
-        yield from (f"left behind: {path}" for path in (ws.root / ".git").rglob(pattern))
-    strays = (path for path in (ws.root / ".omagy").rglob("*.lock") if path.name != _OWN_LOCK)
-    yield from (f"left behind: {path}" for path in strays)
+    for pattern in _TEMPORARY:
+        yield from (f"left behind: {path}" for path in worktree.rglob(pattern))
+    for folder in (ws.root / ".git", ws.root / ".omagy"):
+        for pattern in ("*.lock", *_TEMPORARY):
+            strays = (path for path in folder.rglob(pattern) if path != ws.root / ".git/omagy" / _OWN_LOCK)
+            yield from (f"left behind: {path}" for path in strays)
 
 
 def _survivors(worktree: str) -> Iterator[str]:
