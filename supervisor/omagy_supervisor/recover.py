@@ -10,9 +10,10 @@ from omagy_autoresearch.advance import advance, begin
 from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.events import Applied, Record
 from omagy_autoresearch.ledger import Entry
-from omagy_autoresearch.manifest import Manifest
+from omagy_autoresearch.manifest import Manifest, manifest
 from omagy_autoresearch.names import leftovers_ref, own_commits_ref
 from omagy_autoresearch.run import Idle, InSession, Pausing, RunState
+from omagy_supervisor.adapters.journal import read_journal
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Lane, LaneStatus, Questions
 
@@ -72,10 +73,13 @@ def _by_start(run_id: str) -> tuple[str, int, str]:
 def require_manifest(root: StateRoot, run_id: str) -> Manifest:
     """The manifest of ``run_id``. Raises ContractError that lists the runs there are."""
     folder = root.run(run_id)
-    manifest = read_manifest(folder) if _plain(run_id) else None
-    if manifest is not None:
-        return manifest
+    found = read_manifest(folder) if _plain(run_id) else None
+    if found is not None:
+        return found
     if _plain(run_id) and folder.journal.exists():
+        first = _before_its_first_manifest(folder)
+        if first is not None:
+            return first
         raise ContractError(
             f"run {run_id} has no manifest ({folder.manifest})",
             f"its journal is there: omagy autoresearch rebuild {run_id}",
@@ -83,6 +87,15 @@ def require_manifest(root: StateRoot, run_id: str) -> Manifest:
     runs = known_runs(root)
     listed = "known runs: " + ", ".join(runs[-_SHOWN:]) if runs else "there are no runs in this repository"
     raise ContractError(f"there is no run {run_id} in {root.runs}", listed)
+
+
+def _before_its_first_manifest(folder: RunFolder) -> Manifest | None:
+    """The manifest of a run that died before it could write one; None for a run whose manifest was lost later."""
+    try:
+        state = replay(*read_journal(folder.journal)).state
+    except StorageError:
+        return None
+    return manifest(state) if state.baseline_commit is None else None
 
 
 def _plain(run_id: str) -> bool:
