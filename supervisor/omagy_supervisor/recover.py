@@ -18,6 +18,7 @@ from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Lane, LaneStatus, Questions
 
 _SHOWN = 8
+_OURS = ("results.tsv", "run.log", "candidate.json")  # a repository may track files of these names
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +144,11 @@ def _refuse_dirty(state: RunState, status: LaneStatus) -> None:
 
     A full disk, or git, can end a run in the middle of an iteration: what lies there then is the run's own.
     """
-    if not status.dirty or not state.ended or not isinstance(state.work, Idle | Pausing):
+    dirty = [path for path in status.dirty if path not in _OURS]
+    if not dirty or not state.ended or not isinstance(state.work, Idle | Pausing):
         return
     plan = state.plan
-    shown = ", ".join(status.dirty[:_SHOWN]) + (", …" if len(status.dirty) > _SHOWN else "")
+    shown = ", ".join(dirty[:_SHOWN]) + (", …" if len(dirty) > _SHOWN else "")
     raise ContractError(
         f"the worktree {plan.worktree_path} has uncommitted changes: {shown}",
         "stash or remove them, or let omagy save them under the run's refs and go on: "
