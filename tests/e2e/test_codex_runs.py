@@ -222,3 +222,22 @@ def test_codex_arguments_that_codex_refuses_block_the_run(
     assert run(ws, codex_args=("--no-such-option",)) == 3
     assert "--no-such-option" in ws.manifest()["stop_reason"]
     assert server.requests == ()
+
+
+def test_a_session_cannot_read_the_files_of_the_held_out_check(
+    ws: Workspace, tmp_path: Path, server: ResponsesServer
+) -> None:
+    """The check uses its files in the user's checkout; a session in the default sandbox is refused them."""
+    held = ws.write("held/answers.txt", "the answer\n")
+    ws.write(".gitignore", "/held/\n")
+    steps = (Shell(f"cat {held}"), propose(3), Message("done"))
+    use_codex(ws, tmp_path, server.play(*steps))
+    ws.mission(
+        "budget:\n  max_iterations: 1\n",
+        evaluator_keys="  holdout:\n    command: grep -q answer held/answers.txt\n    files: [held/answers.txt]\n",
+    )
+    ws.commit()
+    assert run(ws) == 0
+    assert ws.decisions() == ["baseline", "keep"]
+    assert "Permission denied" in server.requests[1].tool_outputs()[-1]
+    assert "the answer" not in str([request.tool_outputs() for request in server.requests])
