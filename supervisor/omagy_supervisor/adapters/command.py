@@ -4,18 +4,14 @@ The command runs in /bin/sh in the lane's worktree, reads the instructions from 
 `OMAGY_…` variables (contract section 4), and writes the candidate artifact like every agent.
 """
 
-import os
-import signal
 import subprocess
-from pathlib import Path
 
 from omagy_autoresearch.errors import BlockedError
-from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
+from omagy_autoresearch.sessions import Diagnosis
+from omagy_supervisor.plain_sessions import diagnose_program
 from omagy_supervisor.ports import SessionCommand, SessionExit, SessionSpec
 
 SHELL = "/bin/sh"
-STDERR_TAIL_BYTES = 4096
-DETAIL_CHARACTERS = 300
 
 
 class CommandAgent:
@@ -57,29 +53,4 @@ class CommandAgent:
         )
 
     def diagnose(self, spec: SessionSpec, ended: SessionExit) -> Diagnosis:
-        """Exit status 0 is all that completes a session; the candidate is judged elsewhere."""
-        if ended.status == 0:
-            return Diagnosis(Ending(EndingKind.COMPLETED))
-        return Diagnosis(Ending(EndingKind.CRASHED, f"{_how(ended)}{_last_words(spec.stderr_file)}"))
-
-
-def _how(ended: SessionExit) -> str:
-    if ended.signal is None:
-        return f"the command ended with status {ended.status}"
-    try:
-        return f"the command was killed by {signal.Signals(ended.signal).name}"
-    except ValueError:
-        return f"the command was killed by signal {ended.signal}"
-
-
-def _last_words(stderr_file: Path) -> str:
-    """The last line of stderr that says anything, for a person, or nothing."""
-    try:
-        with stderr_file.open("rb") as stream:
-            stream.seek(max(0, stream.seek(0, os.SEEK_END) - STDERR_TAIL_BYTES))
-            tail = stream.read().decode(errors="replace")
-    except OSError:
-        return ""
-    lines = ["".join(filter(str.isprintable, line)).strip() for line in tail.splitlines()]
-    last = next((line for line in reversed(lines) if line), "")
-    return f": {last[:DETAIL_CHARACTERS]}" if last else ""
+        return diagnose_program("the command", ended, spec.stderr_file)
