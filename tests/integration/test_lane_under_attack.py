@@ -7,8 +7,9 @@ import socket
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -402,7 +403,7 @@ def test_a_session_that_removes_the_admin_folder_does_not_end_the_run(ws: Worksp
     """The run goes on to the next session, and what the first one kept stays kept."""
     ws.mission("budget:\n  max_iterations: 3\n")
     ws.commit()
-    removed = [{"sh": 'rm -rf "$(git rev-parse --absolute-git-dir)"'}, {"exit": 0}]
+    removed: list[dict[str, Any]] = [{"sh": 'rm -rf "$(git rev-parse --absolute-git-dir)"'}, {"exit": 0}]
     ws.plan(i1=candidate(3), i2=removed, i3=candidate(4))
     done = ws.launch()
     assert done.returncode == 0, done.stderr
@@ -454,7 +455,12 @@ def test_locks_of_killed_commands_are_removed_without_reading_every_ref(
     lane.sweep_locks()
     assert not (refs / "cand/7.lock").exists()
     walked: list[Path] = []
-    monkeypatch.setattr(Path, "rglob", lambda self, _: walked.append(self) or iter(()))
+
+    def walk(folder: Path, _: str) -> list[Path]:
+        walked.append(folder)
+        return []
+
+    monkeypatch.setattr(Path, "rglob", walk)
     for lock in (refs / "kept.lock", place.lane.git_dir / "index.lock", place.lane.git_dir / "HEAD.lock"):
         lock.touch()
     (place.ws.root / f".git/refs/heads/{BRANCH}.lock").touch()
@@ -469,7 +475,7 @@ def test_locks_of_killed_commands_are_removed_without_reading_every_ref(
 
 
 @pytest.fixture
-def unreliable(place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, int], Git]]:
+def unreliable(place: Place, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int], Git]:
     """A git that fails with the given words so many times, and then works."""
     monkeypatch.setattr(commands, "_RETRY_AFTER_S", (0.0, 0.0, 0.0))
     real = shutil.which("git")
