@@ -66,7 +66,7 @@ def test_each_end_names_its_budget(ws: Workspace, budget: str, sessions: list[Ac
 def test_the_time_budget_ends_a_session_and_leaves_room_for_the_check_at_the_end(ws: Workspace) -> None:
     """A session is cut when the time is used but for what the check at the end needs, and the check is still made."""
     sessions: list[Acts] = [candidate(2), [{"hang": True}]]
-    reason = run(ws, "  max_wall_time: 4s\n", *sessions, keys="  baseline_repeats: 1\n")
+    reason = run(ws, "  max_wall_time: 10s\n", *sessions, keys="  baseline_repeats: 1\n")
     assert reason.startswith("time budget used: ")
     assert reason.endswith(" (budget.max_wall_time)")
     assert ws.decisions() == ["baseline", "keep"]
