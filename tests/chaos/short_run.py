@@ -23,8 +23,10 @@ evaluator:
   command: sh missions/m/eval.sh
   format: json
   timeout: 60s
+  baseline_repeats: 1
+  final_check: {check}
 budget:
-  max_iterations: 5
+  max_iterations: {iterations}
 ---
 Measures value.txt.
 """
@@ -43,10 +45,9 @@ mkdir -p cache; echo "$OMAGY_ITERATION" >> cache/ignored
 _USUAL = """\
 case $OMAGY_ITERATION in
   1) commit 2; commit 3; commit 4; candidate; echo unsaved >> value.txt; mkdir -p new; echo left > new/left.txt ;;
-  2) commit 3; candidate; echo left > left.txt ;;
+  2) commit 9; echo left > left.txt ;;
   3) echo left > left.txt; artifact noop null ;;
-  4) commit 9; echo left > left.txt ;;
-  5) commit 5; candidate ;;
+  4) commit 3; candidate; echo left > left.txt ;;
 esac
 """
 _ABORTING = """\
@@ -79,7 +80,12 @@ status=$?
 [ "$KILL_GIT" = after-$calls ] && kill -9 $PPID
 exit $status
 """
-AGENTS = {"usual": _AGENT + _USUAL, "aborting": _AGENT + _ABORTING}
+_IMPROVING = "commit $OMAGY_ITERATION$OMAGY_ITERATION; candidate\n"
+SCRIPTS = {
+    "usual": (_AGENT + _USUAL, _SANDBOX.format(check="off", iterations=4)),
+    "aborting": (_AGENT + _ABORTING, _SANDBOX.format(check="off", iterations=5)),
+    "checked": (_AGENT + _IMPROVING, _SANDBOX.format(check="kept", iterations=1)),
+}
 
 
 @dataclass(frozen=True)
@@ -136,20 +142,21 @@ def _found(program: str) -> str:
 
 
 class ShortRun:
-    """A run of the agent called ``agent`` in ``ws``."""
+    """A run of the script called ``script`` in ``ws``."""
 
-    def __init__(self, supervisors: Supervisors, ws: Workspace, agent: str = "usual") -> None:
+    def __init__(self, supervisors: Supervisors, ws: Workspace, script: str = "usual") -> None:
+        agent, sandbox = SCRIPTS[script]
         self._supervisors = supervisors
         self.ws = ws
         dated = {"GIT_AUTHOR_DATE": _DATE, "GIT_COMMITTER_DATE": _DATE}
         ws.environment.update(dated)
         ws.write(f"{_MISSION}/mission.md", "Make the number in value.txt better.\n")
-        ws.write(f"{_MISSION}/sandbox.md", _SANDBOX)
+        ws.write(f"{_MISSION}/sandbox.md", sandbox)
         ws.write(f"{_MISSION}/eval.sh", _EVALUATOR)
         ws.write(".gitignore", "cache/\n")
         ws.commit()
         self._script = ws.plan_file.with_name("agent.sh")
-        self._script.write_text(AGENTS[agent])
+        self._script.write_text(agent)
         self._programs = ws.plan_file.with_name("programs")
         self._programs.mkdir()
         for name in ("sh", "mkdir"):  # without tmux, sessions are plain children
