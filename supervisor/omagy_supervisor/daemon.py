@@ -155,6 +155,7 @@ def rewrite_records(root: StateRoot, run_id: str) -> RunState:
 @contextlib.contextmanager
 def _locked(root: StateRoot) -> Iterator[None]:
     root.prepare()
+    make_folder(root.shared)
     lock = RunLock(root.lock)
     try:
         # Whoever only looks whether a run is active holds the lock for a moment: that must not refuse a launch.

@@ -56,7 +56,6 @@ class StateRoot:
         """Make the folders. Raises StorageError."""
         make_folder(self.state)
         make_folder(self.runs)
-        make_folder(self.shared)
         ignore = self.folder / ".gitignore"
         with contextlib.suppress(OSError):
             if ignore.read_bytes() == b"*\n":
