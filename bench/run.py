@@ -66,7 +66,7 @@ OWN_TARGET = 3.0
 FLAT_TARGET = 1.25
 START_TARGET = 4.0
 DATE = "2026-01-31T12:00:00Z"
-SANDBOX = "---\nevaluator:\n  command: cat score.json\n  format: json\n---\n"
+SANDBOX = "---\nevaluator:\n  command: cat score.json\n  format: json\n  final_check: off\n---\n"
 
 
 class Watch:
