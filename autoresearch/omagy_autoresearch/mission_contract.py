@@ -18,7 +18,8 @@ from omagy_autoresearch.mission import (
     SessionSettings,
     WorktreeSettings,
 )
-from omagy_autoresearch.mission_keys import BLOCKS, KEYS, LISTS, Parser, nearest
+from omagy_autoresearch.mission_keys import BLOCKS, KEYS, LISTS, Parser
+from omagy_autoresearch.spelling import nearest
 
 Lines = Callable[[tuple[str, ...]], int | None]
 """The line on which a key path stands in the file, counted from 1."""

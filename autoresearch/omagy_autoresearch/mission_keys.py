@@ -3,7 +3,6 @@
 A parser takes a plain value and returns what it means, or raises ValueError with what was expected.
 """
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
@@ -11,14 +10,9 @@ from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.durations import parse_duration
 from omagy_autoresearch.mission import Constraint, FinalCheck, Holdout, Improvement, Isolation, Prices, Tie
 from omagy_autoresearch.noise import Aggregate
+from omagy_autoresearch.spelling import nearest
 
 Parser = Callable[[Any], Any]
-
-
-def nearest(word: str, known: Any) -> str:
-    """``word``'s nearest known neighbour, as the end of a message; empty when none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f", did you mean {near[0]}?" if near else ""
 
 
 def _count(value: Any) -> int:

@@ -1,17 +1,23 @@
 """From the command line to a command. Heavy modules are imported by the command that needs them."""
 
-import difflib
+import importlib
 import os
 import traceback
+from collections.abc import Callable
 
 from omagy_autoresearch import __version__
 from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
+from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.arguments import Arguments, split_arguments
 from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
 from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
 from omagy_supervisor.ui.messages import say, say_error, show, speak_in_any_locale
 
-_COMMANDS = ("autoresearch", "question")
+_COMMANDS = {
+    "question": "omagy_supervisor.commands.question:question",
+}
+"""Which function runs a command: it gets the words behind it and the settings, and returns the exit status."""
+
 _VERBS = ("check", "list", "status", "watch", "attach", "stop", "rebuild")
 
 
@@ -52,18 +58,24 @@ def _dispatch(argv: list[str], settings: Settings) -> int:
             return 0 if argv else int(ExitStatus.USAGE)
         case ["autoresearch", *rest]:
             return _autoresearch(rest, settings)
-        case ["question", *rest]:
-            from omagy_supervisor.commands.question import question
-
-            return question(rest, settings)
         case ["supervise", pipe]:
             from omagy_supervisor.commands.start import supervise_from_pipe
 
             return supervise_from_pipe(pipe)
+        case [word, *rest] if word in _COMMANDS:
+            return _command(word)(rest, settings)
         case [word, *_]:
-            raise ContractError(f"there is no command {word}{_nearest(word, _COMMANDS)}", "omagy --help")
+            raise ContractError(
+                f"there is no command {word}{nearest(word, ('autoresearch', *_COMMANDS))}", "omagy --help"
+            )
         case _:
             raise AssertionError(argv)
+
+
+def _command(name: str) -> Callable[[list[str], Settings], int]:
+    module, _, function = _COMMANDS[name].partition(":")
+    found: Callable[[list[str], Settings], int] = getattr(importlib.import_module(module), function)
+    return found
 
 
 def _autoresearch(rest: list[str], settings: Settings) -> int:
@@ -111,7 +123,7 @@ def _launch(arguments: Arguments, settings: Settings) -> int:
         if "does not exist" in error.message and mission in _VERBS:
             error.hint = f"{mission} as a command comes first, its options after it: omagy autoresearch {mission} …"
         elif "does not exist" in error.message:
-            error.message += _nearest(mission, _VERBS)
+            error.message += nearest(mission, _VERBS)
         raise
 
 
@@ -125,7 +137,7 @@ def _verb(verb: str, words: list[str], settings: Settings) -> int:
     names = [word for word in words if not word.startswith("-")]
     allowed = {"list": {"--json"}, "status": {"--json"}, "stop": {"--after-iteration"}}.get(verb, set())
     for flag in sorted(flags - allowed):
-        near = _nearest(flag, tuple(allowed))
+        near = nearest(flag, tuple(allowed))
         raise ContractError(f"{verb} has no option {flag}{near}", "omagy autoresearch --help")
     if len(names) > (0 if verb == "list" else 1):
         raise ContractError(f"{verb} takes one run at most, not {' '.join(names)}")
@@ -145,8 +157,3 @@ def _verb(verb: str, words: list[str], settings: Settings) -> int:
             if run_id is None:
                 raise ContractError("rebuild needs a run id", "see what there is: omagy autoresearch list")
             return steer.rebuild(settings, run_id)
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f", did you mean {near[0]}?" if near else ""

@@ -11,7 +11,7 @@ from omagy_autoresearch.errors import ExitStatus
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.stops import SignalStops
-from omagy_supervisor.commands.state import is_supervised
+from omagy_supervisor.commands.chosen import is_supervised
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.recover import read_manifest

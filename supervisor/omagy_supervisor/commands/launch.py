@@ -31,8 +31,8 @@ from omagy_supervisor.adapters.lock import lock_is_held, read_pointer
 from omagy_supervisor.adapters.missions import read_mission
 from omagy_supervisor.arguments import Arguments
 from omagy_supervisor.bootstrap import users_git
+from omagy_supervisor.commands.chosen import refuse_unwritable_name
 from omagy_supervisor.commands.start import start
-from omagy_supervisor.commands.state import refuse_unwritable_name
 from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.requests import Fresh

@@ -11,8 +11,8 @@ from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.commands.chosen import active_pointer, active_run, all_manifests, chosen_run, state_root
 from omagy_supervisor.commands.follow import follow
-from omagy_supervisor.commands.state import active_pointer, active_run, all_manifests, chosen_run, state_root
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings

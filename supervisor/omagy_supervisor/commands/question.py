@@ -7,7 +7,7 @@ import msgspec
 from omagy_autoresearch.errors import ContractError
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.questions import QuestionFiles
-from omagy_supervisor.commands.state import state_root
+from omagy_supervisor.commands.chosen import state_root
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say, show, show_data
 

@@ -10,9 +10,9 @@ from omagy_supervisor.adapters.lock import lock_is_held
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.arguments import Arguments
 from omagy_supervisor.bootstrap import make_lane
+from omagy_supervisor.commands.chosen import state_root
 from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, refuse_inside_session
 from omagy_supervisor.commands.start import start
-from omagy_supervisor.commands.state import state_root
 from omagy_supervisor.daemon import another_run_active, rewrite_records
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import (

@@ -14,7 +14,7 @@ from omagy_supervisor.adapters.lock import Pointer, lock_is_held
 from omagy_supervisor.adapters.processes import is_same
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
-from omagy_supervisor.commands.state import active_pointer, active_run, chosen_run, state_root
+from omagy_supervisor.commands.chosen import active_pointer, active_run, chosen_run, state_root
 from omagy_supervisor.daemon import rewrite_records
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.launching import tmux_session
