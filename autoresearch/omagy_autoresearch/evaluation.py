@@ -1,6 +1,8 @@
 """What an evaluator's output means (contract section 2): a score, or a reason why there is none."""
 
+import contextlib
 import json
+import signal
 from enum import StrEnum
 from typing import Any
 
@@ -106,8 +108,15 @@ def _process_fault(run: EvaluatorRun) -> tuple[EvaluatorFault, str] | None:
     if run.signal is not None:
         return EvaluatorFault.KILLED, f"the evaluator was killed by signal {run.signal}"
     if run.exit_status != 0:
-        return EvaluatorFault.EXIT_STATUS, f"the evaluator exited with status {run.exit_status}"
+        return EvaluatorFault.EXIT_STATUS, f"the evaluator exited with status {_told(run.exit_status)}"
     return None
+
+
+def _told(exit_status: int | None) -> str:
+    """A shell tells that what it ran was ended by a signal as 128 and the signal's number."""
+    with contextlib.suppress(ValueError):
+        return f"{exit_status} ({signal.Signals((exit_status or 0) - 128).name})"
+    return str(exit_status)
 
 
 def _broken(run: EvaluatorRun, fault: EvaluatorFault, error: str) -> Evaluation:

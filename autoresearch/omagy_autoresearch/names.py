@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime
 
 BRANCH_ROOT = "autoresearch"
+RESULTS = "results.tsv"
 _SLUG_LIMIT = 48
 
 

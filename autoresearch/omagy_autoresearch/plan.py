@@ -45,6 +45,7 @@ class RunPlan(Struct, frozen=True):
     wait_for_limits: bool = True
     allow_broken_baseline: bool = False
     pause_scale: float = 1.0
+    results_in_lane: bool = True  # false where the repository tracks a results.tsv of its own
 
 
 class Overrides(Struct, frozen=True, omit_defaults=True):

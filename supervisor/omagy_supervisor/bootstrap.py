@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from omagy_autoresearch.errors import BlockedError
-from omagy_autoresearch.names import evaluator_cookie
+from omagy_autoresearch.names import RESULTS, evaluator_cookie
 from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
 from omagy_supervisor.adapters.children import ChildTerminal
 from omagy_supervisor.adapters.clock import SystemClock
@@ -100,7 +100,9 @@ def make_stops(folder: RunFolder, clock: Clock) -> SignalStops:
 def make_records(folder: RunFolder, run: LoadedRun) -> FileRecords:
     """The records of ``run``, brought up to what its journal holds. Raises StorageError."""
     ledger = LedgerFile(folder.ledger, run.state.plan.run_id, run.entries, None, None)
-    return FileRecords(folder, Path(run.state.plan.worktree_path), ledger, run.entries)
+    plan = run.state.plan
+    results = (Path(plan.worktree_path) if plan.results_in_lane else folder.root) / RESULTS
+    return FileRecords(folder, results, ledger, run.entries)
 
 
 def make_world(

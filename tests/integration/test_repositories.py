@@ -312,3 +312,22 @@ def test_twenty_thousand_files_are_no_burden(ws: Workspace) -> None:
     instructions = (ws.folder() / "iterations/0003/instructions.md").stat().st_size
     assert instructions < 32 << 10
     assert (ws.folder() / "iteration-ledger.json").stat().st_size < 32 << 10
+
+
+def test_a_results_table_of_the_repositorys_own_stays_as_it_is(ws: Workspace) -> None:
+    """Where results.tsv is tracked, a run's table would end in candidates: it is kept with the records instead."""
+    ws.write("results.tsv", "theirs\n")
+    prepared(ws)
+    assert "the repository has a results.tsv of its own" in runs(ws)
+    assert (ws.lane() / "results.tsv").read_text() == "theirs\n"
+    table = (ws.folder() / "results.tsv").read_text().splitlines()
+    assert [row.split("\t")[4] for row in table] == ["status", "baseline", "keep", "discard"]
+
+
+def test_a_tracked_mission_may_lie_where_git_ignores_new_files(ws: Workspace) -> None:
+    ws.mission("budget:\n  max_iterations: 2\n")
+    ws.commit()
+    ws.write(".gitignore", "missions/\n")
+    ws.commit()
+    ws.plan(i1=candidate(3), i2=candidate(2))
+    runs(ws)

@@ -25,6 +25,8 @@ def _says(found: Evaluation, score: float | None = 2.5, *, passed: bool = True) 
     [
         (EvaluatorRun(1, stdout=GOOD), Fault.EXIT_STATUS, "the evaluator exited with status 1"),
         (EvaluatorRun(127, stdout=b""), Fault.EXIT_STATUS, "the evaluator exited with status 127"),
+        (EvaluatorRun(139), Fault.EXIT_STATUS, "the evaluator exited with status 139 (SIGSEGV)"),
+        (EvaluatorRun(255), Fault.EXIT_STATUS, "the evaluator exited with status 255"),
         (EvaluatorRun(None, signal=9, stdout=GOOD), Fault.KILLED, "the evaluator was killed by signal 9"),
         (
             EvaluatorRun(None, signal=15, timed_out_after_s=1800.0, stdout=GOOD),

@@ -47,7 +47,7 @@ class Place:
         self.add()
 
     def opened(self) -> FileRecords:
-        return FileRecords(self.folder, self.worktree, self.ledger, self.entries)
+        return FileRecords(self.folder, self.results, self.ledger, self.entries)
 
     def add(self) -> None:
         """Record the newest entry."""

@@ -24,11 +24,14 @@ _KEPT_LIMIT = 20
 
 
 class FileRecords:
-    """Implements ports.Records. ``entries`` are all that the journal holds; projections are brought up to them."""
+    """Implements ports.Records; ``results`` is the table of all iterations.
 
-    def __init__(self, folder: RunFolder, worktree: Path, ledger: LedgerWriter, entries: list[Entry]) -> None:
+    ``entries`` are all that the journal holds; projections are brought up to them.
+    """
+
+    def __init__(self, folder: RunFolder, results: Path, ledger: LedgerWriter, entries: list[Entry]) -> None:
         self._folder = folder
-        self._results = _ResultsFile(worktree / "results.tsv", entries)
+        self._results = _ResultsFile(results, entries)
         self._ledger = ledger
         self._kept = [entry for entry in entries if entry.decision is Decision.KEEP][-_KEPT_LIMIT:]
         sweep_temporary(folder.root)
@@ -73,7 +76,7 @@ class FileRecords:
 
 
 class _ResultsFile:
-    """``results.tsv`` in the worktree: ours to write, but an agent can touch it, so nothing of it is trusted.
+    """``results.tsv``, as a rule in the worktree: ours, but an agent can touch it, so nothing of it is trusted.
 
     When it is not the plain file of the length we left, it is written anew; a link in its place is replaced.
     """

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from omagy_autoresearch.durations import parse_duration
 from omagy_autoresearch.errors import BlockedError, ContractError
 from omagy_autoresearch.mission import Budget, Contract, Mission
-from omagy_autoresearch.names import branch_name, numbered, run_id, run_tag, slugify, worktree_name
+from omagy_autoresearch.names import RESULTS, branch_name, numbered, run_id, run_tag, slugify, worktree_name
 from omagy_autoresearch.plan import AgentChoice, AgentKind, CodexSandbox, RunPlan
 from omagy_autoresearch.spending import most_it_can_cost
 from omagy_supervisor.adapters.clock import SystemClock
@@ -116,7 +116,7 @@ def _refuse_place(git: Git, facts: RepositoryFacts, inside: str) -> None:
     if is_lane(facts):
         raise ContractError(f"{facts.root} is the lane of a run", "start new runs from your own checkout")
     rule = is_ignored(git, facts, f"{inside}/mission.md")
-    if rule:
+    if rule and not is_tracked(git, facts, f"{inside}/mission.md"):
         raise ContractError(
             f"git ignores the mission folder {inside} ({rule})",
             "take it out of the ignore rule: a run records its mission in its first commit",
@@ -178,6 +178,8 @@ def _checkout_notes(git: Git, facts: RepositoryFacts, inside: str) -> list[str]:
     missing = submodules(git, facts)
     if missing:
         notes.append(f"submodules are not checked out in the lane: {', '.join(missing[:5])}")
+    if is_tracked(git, facts, RESULTS):
+        notes.append(f"the repository has a {RESULTS} of its own: the run's table is kept with its records instead")
     return notes
 
 
@@ -203,6 +205,7 @@ def _plan(
         sandbox_text=mission.sandbox_text,
         contract=contract,
         agent=agent,
+        results_in_lane=not is_tracked(git, facts, RESULTS),
     )
 
 

@@ -18,7 +18,7 @@ def snapshot_mission(git: Git, plan: RunPlan) -> str:
     _remove(index)  # a launch that was killed may have left it locked
     try:
         git.run(root, "read-tree", plan.start_commit, env=env)
-        git.run(root, "add", "--all", "--", f":(top,literal){plan.mission_dir}", env=env)
+        git.run(root, "add", _what(git, root, plan), "--", f":(top,literal){plan.mission_dir}", env=env)
         tree = git.line(root, "write-tree", env=env)
     finally:
         _remove(index)
@@ -27,6 +27,12 @@ def snapshot_mission(git: Git, plan: RunPlan) -> str:
     when = {"GIT_AUTHOR_DATE": plan.created_at, "GIT_COMMITTER_DATE": plan.created_at}
     message = f"omagy: snapshot of {plan.mission_dir} for run {plan.run_id}"
     return git.line(root, "commit-tree", "-p", plan.start_commit, "-m", message, tree, env=when)
+
+
+def _what(git: Git, root: Path, plan: RunPlan) -> str:
+    """A tracked mission may lie in an ignored folder: git refuses to look for new files there."""
+    ignored = git.status(root, "check-ignore", "--quiet", "--no-index", "--", plan.mission_dir)[0] == 0
+    return "--update" if ignored else "--all"
 
 
 def _remove(index: Path) -> None:
