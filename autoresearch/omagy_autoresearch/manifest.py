@@ -1,10 +1,11 @@
 """The manifest: the authoritative state of a run as other programs read it (contract section 3)."""
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.lifecycle import Outcome, normalise
 from omagy_autoresearch.run import (
     Applying,
     Deciding,
@@ -32,8 +33,12 @@ _STATUS: dict[type[Phase], str] = {
 }
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """What readers of manifests rely on; everything else in the file is extra."""
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What readers of manifests rely on; everything else in the file is extra.
+
+    What has a default is missing in manifests of older tools. ``lifecycle_outcome`` is canonical: ``decode_manifest``
+    is the only way from a file to here.
+    """
 
     run_id: str
     run_tag: str
@@ -42,19 +47,19 @@ class Manifest(msgspec.Struct, frozen=True):
     repo_root: str
     worktree_path: str
     branch_name: str
-    baseline_commit: str | None
-    last_kept_commit: str | None
-    last_kept_score: float | None
-    latest_candidate_commit: str | None
-    keep_policy: str
-    direction: str
-    iteration: int
-    status: str
-    lifecycle_outcome: str | None
-    stop_reason: str | None
+    baseline_commit: str | None = None
+    last_kept_commit: str | None = None
+    last_kept_score: float | None = None
+    latest_candidate_commit: str | None = None
+    keep_policy: str = ""
+    direction: str = ""
+    iteration: int = 0
+    status: str = ""
+    lifecycle_outcome: Outcome | None = None
+    stop_reason: str | None = None
     created_at: str
     updated_at: str
-    completed_at: str | None
+    completed_at: str | None = None
     schema_version: int = SCHEMA_VERSION
     baseline_score: float | None = None
     agent: str = ""
@@ -67,7 +72,33 @@ class Manifest(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> Outcome | None:
-        return Outcome(self.lifecycle_outcome) if self.lifecycle_outcome else None
+        return self.lifecycle_outcome
+
+    @property
+    def over(self) -> bool:
+        """True for a run that has ended, even one that an older tool left without saying how."""
+        return self.outcome is not None or self.completed_at is not None
+
+
+def decode_manifest(data: bytes) -> Manifest:
+    """The manifest that the bytes of a file hold, whichever tool of this family wrote it.
+
+    Raises ValueError for anything else, and for an outcome that nobody understands: whether such a run may go on
+    cannot be told.
+    """
+    try:
+        record = msgspec.json.decode(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    reading = normalise(record)
+    if reading.problem:
+        raise ValueError(reading.problem)
+    found = msgspec.convert({**record, "lifecycle_outcome": reading.outcome}, Manifest)
+    for name in ("created_at", "updated_at", "waiting_until"):
+        moment = getattr(found, name)
+        if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
+            raise ValueError(f"{name} has no time zone: {moment[:40]}")
+    return found
 
 
 def manifest(state: RunState) -> Manifest:

@@ -4,13 +4,11 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from omagy_autoresearch.advance import advance, begin
 from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.events import Applied, Record
 from omagy_autoresearch.ledger import Entry
-from omagy_autoresearch.manifest import Manifest, manifest
+from omagy_autoresearch.manifest import Manifest, decode_manifest, manifest
 from omagy_autoresearch.names import leftovers_ref, own_commits_ref
 from omagy_autoresearch.run import Idle, InSession, Pausing, RunState
 from omagy_supervisor.adapters.journal import read_journal
@@ -46,10 +44,10 @@ def replay(records: list[Record], whole: int) -> LoadedRun:
 def read_manifest(folder: RunFolder) -> Manifest | None:
     """The manifest; None when there is none. Raises ContractError when it cannot be read."""
     try:
-        return msgspec.json.decode(folder.manifest.read_bytes(), type=Manifest)
+        return decode_manifest(folder.manifest.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ContractError(
             f"{folder.manifest} cannot be read: {error}",
             f"write it anew from the journal: omagy autoresearch rebuild {folder.root.name}",
@@ -105,12 +103,29 @@ def _plain(run_id: str) -> bool:
 
 def refuse_terminal(state: RunState) -> None:
     """Raises ContractError for a run that has ended for good."""
-    outcome = state.outcome
-    if outcome is not None and outcome.terminal:
-        raise ContractError(
-            f"run {state.plan.run_id} has ended for good: {outcome}, {state.stop_reason}",
-            f"start a new run: omagy autoresearch {state.plan.mission_dir}",
-        )
+    if state.outcome is not None and state.outcome.terminal:
+        raise _ended_for_good(manifest(state))
+
+
+def refuse_without_journal(folder: RunFolder, found: Manifest) -> None:
+    """Raises ContractError for a run that left a manifest and nothing to go on from, as other tools leave it."""
+    if folder.journal.exists():
+        return
+    if found.outcome is not None and found.outcome.terminal:
+        raise _ended_for_good(found)
+    raise ContractError(
+        f"run {found.run_id} has no journal ({folder.journal}): omagy cannot go on from its manifest alone",
+        f"its kept work is on its branch: git log {found.branch_name}\n"
+        f"start a new run: omagy autoresearch {found.mission_dir}",
+    )
+
+
+def _ended_for_good(found: Manifest) -> ContractError:
+    reason = f", {found.stop_reason}" if found.stop_reason else ""
+    return ContractError(
+        f"run {found.run_id} has ended for good: {found.outcome}{reason}",
+        f"start a new run: omagy autoresearch {found.mission_dir}",
+    )
 
 
 def refuse_unanswered(state: RunState, questions: Questions) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,7 +23,8 @@ from omagy_autoresearch.ledger import (
     ledger_tail,
     tsv_row,
 )
-from omagy_autoresearch.manifest import Manifest, manifest, manifest_json
+from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.manifest import decode_manifest, manifest, manifest_json
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.sessions import EndingKind, Usage
 from unit.histories import BASELINE, PLAN, START, History, commit, plan, scored
@@ -157,8 +159,42 @@ def test_a_waiting_run_says_until_when_and_for_what() -> None:
 def test_a_manifest_reads_back() -> None:
     """What is written is what omagy itself reads."""
     state = History().measured().kept().state
-    assert msgspec.json.decode(manifest_json(state), type=Manifest) == manifest(state)
+    assert decode_manifest(manifest_json(state)) == manifest(state)
     assert manifest(state).outcome is None
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("sibling-manifest-completed", Outcome.FINISHED),
+        ("sibling-manifest-stopped", None),
+        ("manifest-cancelled", Outcome.USERINTERLUDE),
+    ],
+)
+def test_a_manifest_of_an_earlier_tool_reads(name: str, outcome: Outcome | None) -> None:
+    """It lacks what did not exist yet, and its words for an end are read as what they meant."""
+    data = (Path(__file__).parents[1] / "data/lifecycle" / f"{name}.json").read_bytes()
+    found = decode_manifest(data)
+    assert (found.outcome, found.over, found.agent) == (outcome, True, "")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"lifecycle_outcome": "exploded"},
+        {"lifecycle_outcome": 7},
+        {"updated_at": "yesterday"},
+        {"created_at": "2026-01-31T12:00:00"},
+        {"waiting_until": "soon"},
+        {"iteration": "three"},
+        {"run_id": None},
+    ],
+)
+def test_a_manifest_that_nobody_understands_is_no_manifest(change: dict[str, Any]) -> None:
+    """An outcome that is none, a moment that is none: nothing is made up from it."""
+    record = {**json.loads(manifest_json(History().measured().kept().state)), **change}
+    with pytest.raises(ValueError, match=r"\w"):
+        decode_manifest(json.dumps(record).encode())
 
 
 def _entry(**changes: Any) -> Entry:

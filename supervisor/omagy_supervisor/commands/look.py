@@ -59,11 +59,11 @@ def _row(manifest: Manifest, active: str | None) -> tuple[str, ...]:
 
 
 def _state(manifest: Manifest, active: str | None) -> str:
-    if manifest.lifecycle_outcome is not None:
-        return manifest.lifecycle_outcome
+    if manifest.outcome is not None:
+        return manifest.outcome
     if manifest.run_id == active:
         return manifest.status.replace("_", " ")
-    return "interrupted"
+    return "over, it is not known how" if manifest.over else "interrupted"
 
 
 def status(settings: Settings, run_id: str | None, *, as_json: bool) -> int:
@@ -87,7 +87,7 @@ def _lines(root: StateRoot, manifest: Manifest, active: str | None) -> list[tupl
     lines = [
         ("run", manifest.run_id),
         ("state", _state(manifest, active) + (f": {manifest.stop_reason}" if manifest.stop_reason else "")),
-        ("mission", f"{manifest.mission_dir} (agent: {manifest.agent})"),
+        ("mission", f"{manifest.mission_dir} (agent: {manifest.agent or 'not told'})"),
         ("started", f"{started:%Y-%m-%d %H:%M:%S}, {format_duration(supervised_s)} supervised"),
         ("iteration", f"{manifest.iteration} ({tally})"),
         ("score", f"baseline {show_score(manifest.baseline_score)}, kept {show_score(manifest.last_kept_score)}"),
@@ -108,7 +108,7 @@ def next_command(manifest: Manifest, active: str | None) -> str:
     if manifest.run_id == active:
         return f"omagy autoresearch watch {manifest.run_id}"
     outcome = manifest.outcome
-    if outcome is None or not outcome.terminal:
+    if not manifest.over or (outcome is not None and not outcome.terminal):
         return f"omagy autoresearch --resume {manifest.run_id}"
     if outcome is Outcome.FINISHED and manifest.tally.get("keep"):
         return f"git log --stat {(manifest.baseline_commit or '')[:12]}..{manifest.branch_name}"

@@ -20,6 +20,7 @@ from omagy_supervisor.recover import (
     refuse_missing_worktree,
     refuse_terminal,
     refuse_unanswered,
+    refuse_without_journal,
     replay,
     require_manifest,
 )
@@ -42,6 +43,7 @@ def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers:
     manifest = require_manifest(root, run_id)
     if lock_is_held(root.lock):
         raise another_run_active(root)
+    refuse_without_journal(root.run(run_id), manifest)
     state = replay(*read_journal(root.run(run_id).journal)).state
     if Path(state.plan.repo_root) != root.repo_root:
         raise ContractError(
