@@ -430,7 +430,12 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     ws.mission("budget:\n  max_iterations: 2\n")
     ws.commit()
     assert "No runs in this repository yet" in ws.omagy("autoresearch", "list").stdout
-    assert json.loads(ws.omagy("autoresearch", "list", "--json").stdout) == {"active": None, "runs": []}
+    assert json.loads(ws.omagy("autoresearch", "list", "--json").stdout) == {
+        "active": None,
+        "runs": [],
+        "unreadable": [],
+        "active_elsewhere": None,
+    }
     ws.plan(default=[{"hang": True}])
 
     process = ws.start_launch()

@@ -13,9 +13,9 @@ from omagy_supervisor.recover import known_runs, read_manifest, require_manifest
 from omagy_supervisor.settings import Settings
 
 
-def state_root(settings: Settings) -> StateRoot:
-    """The state of the repository around the current folder. Raises ContractError outside of one."""
-    here = Path.cwd()
+def state_root(settings: Settings, folder: Path | None = None) -> StateRoot:
+    """The state of the repository around ``folder``, else the current one. Raises ContractError outside of one."""
+    here = folder or Path.cwd()
     root = find_repository(users_git(settings, here), here).root
     refuse_unwritable_name(root)
     return StateRoot(root)

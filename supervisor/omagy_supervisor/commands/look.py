@@ -2,19 +2,15 @@
 
 import sys
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from omagy_autoresearch.decision import show as show_score
 from omagy_autoresearch.durations import format_duration
-from omagy_autoresearch.lifecycle import Outcome
-from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.commands.chosen import active_pointer, active_run, all_manifests, chosen_run, state_root
+from omagy_supervisor.commands.chosen import chosen_run, state_root
 from omagy_supervisor.commands.follow import follow
-from omagy_supervisor.paths import StateRoot
-from omagy_supervisor.recover import known_runs
+from omagy_supervisor.commands.runs import Overview, RunFacts, overview, run_facts
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say, show, show_data
 from omagy_supervisor.ui.style import styled
@@ -22,23 +18,21 @@ from omagy_supervisor.ui.style import styled
 
 def list_runs(settings: Settings, *, as_json: bool) -> int:
     """Print all runs of the repository, oldest first."""
-    root = state_root(settings)
-    active, manifests = active_run(root), all_manifests(root)
+    found = overview(state_root(settings))
     if as_json:
-        _show_json({"active": active, "runs": [_facts(root, m, active) for m in manifests]})
+        _show_json(found)
         return 0
-    elsewhere = active_pointer(root)
-    if elsewhere is not None and active is None:
-        say(f"run {elsewhere.run_id} is active in another worktree of this repository: {elsewhere.repo_root}")
-    unread = sorted(set(known_runs(root)) - {manifest.run_id for manifest in manifests})
-    for run_id in unread:
+    if found.active_elsewhere is not None:
+        where = found.active_elsewhere
+        say(f"run {where.run_id} is active in another worktree of this repository: {where.repo_root}")
+    for run_id in found.unreadable:
         say(f"run {run_id} has no manifest that can be read: omagy autoresearch rebuild {run_id}")
-    if not manifests and not unread:
+    if not found.runs and not found.unreadable:
         show("No runs in this repository yet. Start one: omagy autoresearch <mission-dir>")
         return 0
-    if not manifests:
+    if not found.runs:
         return 0
-    rows = [("RUN", "STATE", "ITERATIONS", "KEPT", "SCORE", "UPDATED"), *(_row(m, active) for m in manifests)]
+    rows = [("RUN", "STATE", "ITERATIONS", "KEPT", "SCORE", "UPDATED"), *(_row(run) for run in found.runs)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for number, row in enumerate(rows):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -46,86 +40,55 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-def _row(manifest: Manifest, active: str | None) -> tuple[str, ...]:
-    updated = datetime.fromisoformat(manifest.updated_at).astimezone()
+def _row(run: RunFacts) -> tuple[str, ...]:
+    updated = datetime.fromisoformat(run.updated_at).astimezone()
     return (
-        manifest.run_id,
-        _state(manifest, active),
-        str(manifest.iteration),
-        str(manifest.tally.get("keep", 0)),
-        f"{show_score(manifest.baseline_score)} → {show_score(manifest.last_kept_score)}",
+        run.run_id,
+        run.state,
+        str(run.iteration),
+        str(run.tally.get("keep", 0)),
+        f"{show_score(run.baseline_score)} → {show_score(run.last_kept_score)}",
         f"{updated:%Y-%m-%d %H:%M}",
     )
 
 
-def _state(manifest: Manifest, active: str | None) -> str:
-    if manifest.outcome is not None:
-        return manifest.outcome
-    if manifest.run_id == active:
-        return manifest.status.replace("_", " ")
-    return "over, it is not known how" if manifest.over else "interrupted"
-
-
 def status(settings: Settings, run_id: str | None, *, as_json: bool) -> int:
     """Print one run: how it stands, since when, and the next command."""
-    root = state_root(settings)
-    manifest, active = chosen_run(root, run_id), active_run(root)
+    run = run_facts(state_root(settings), run_id)
     if as_json:
-        _show_json(_facts(root, manifest, active))
+        _show_json(run)
         return 0
-    for label, value in _lines(root, manifest, active):
+    for label, value in _lines(run):
         show(f"{styled(label.ljust(9), 'bold', sys.stdout)} {value}")
     return 0
 
 
-def _lines(root: StateRoot, manifest: Manifest, active: str | None) -> list[tuple[str, str]]:
-    started = datetime.fromisoformat(manifest.created_at).astimezone()
-    updated = datetime.fromisoformat(manifest.updated_at)
-    tally = ", ".join(f"{count} {name}" for name, count in manifest.tally.items() if count) or "none decided"
+def _lines(run: RunFacts) -> list[tuple[str, str]]:
+    started = datetime.fromisoformat(run.created_at).astimezone()
+    updated = datetime.fromisoformat(run.updated_at)
+    tally = ", ".join(f"{count} {name}" for name, count in run.tally.items() if count) or "none decided"
     ago_s = max((SystemClock().now() - updated).total_seconds(), 0.0)
-    supervised_s = manifest.elapsed_s + (ago_s if manifest.run_id == active else 0.0)
+    supervised_s = run.elapsed_s + (ago_s if run.active else 0.0)
     lines = [
-        ("run", manifest.run_id),
-        ("state", _state(manifest, active) + (f": {manifest.stop_reason}" if manifest.stop_reason else "")),
-        ("mission", f"{manifest.mission_dir} (agent: {manifest.agent or 'not told'})"),
+        ("run", run.run_id),
+        ("state", run.state + (f": {run.stop_reason}" if run.stop_reason else "")),
+        ("mission", f"{run.mission_dir} (agent: {run.agent or 'not told'})"),
         ("started", f"{started:%Y-%m-%d %H:%M:%S}, {format_duration(supervised_s)} supervised"),
-        ("iteration", f"{manifest.iteration} ({tally})"),
-        ("score", f"baseline {show_score(manifest.baseline_score)}, kept {show_score(manifest.last_kept_score)}"),
-        ("kept", f"{(manifest.last_kept_commit or '')[:12]} on {manifest.branch_name}"),
-        ("worktree", manifest.worktree_path),
-        ("records", str(root.run(manifest.run_id).root)),
+        ("iteration", f"{run.iteration} ({tally})"),
+        ("score", f"baseline {show_score(run.baseline_score)}, kept {show_score(run.last_kept_score)}"),
+        ("kept", f"{(run.last_kept_commit or '')[:12]} on {run.branch_name}"),
+        ("worktree", run.worktree_path),
+        ("records", run.records),
     ]
-    if manifest.run_id == active:
+    if run.active:
         lines.insert(2, ("since", f"{format_duration(ago_s)} in this state"))
-    if manifest.waiting_until:
-        until = datetime.fromisoformat(manifest.waiting_until).astimezone()
-        lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {manifest.waiting_for}"))
-    return [*lines, ("next", next_command(manifest, active))]
+    if run.waiting_until:
+        until = datetime.fromisoformat(run.waiting_until).astimezone()
+        lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"))
+    return [*lines, ("next", run.next_command)]
 
 
-def next_command(manifest: Manifest, active: str | None) -> str:
-    """What a person does next with this run."""
-    if manifest.run_id == active:
-        return f"omagy autoresearch watch {manifest.run_id}"
-    outcome = manifest.outcome
-    if not manifest.over or (outcome is not None and not outcome.terminal):
-        return f"omagy autoresearch --resume {manifest.run_id}"
-    if outcome is Outcome.FINISHED and manifest.tally.get("keep"):
-        return f"git log --stat {(manifest.baseline_commit or '')[:12]}..{manifest.branch_name}"
-    return f"omagy autoresearch {manifest.mission_dir}"
-
-
-def _facts(root: StateRoot, manifest: Manifest, active: str | None) -> dict[str, Any]:
-    return {
-        **msgspec.to_builtins(manifest),
-        "active": manifest.run_id == active,
-        "state": _state(manifest, active),
-        "records": str(root.run(manifest.run_id).root),
-        "next_command": next_command(manifest, active),
-    }
-
-
-def _show_json(value: Any) -> None:
+def _show_json(value: RunFacts | Overview) -> None:
     show_data(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 

@@ -1,24 +1,17 @@
 """``attach``, ``stop`` and ``rebuild`` (contract section 10)."""
 
-import contextlib
-import json
 import os
-import signal
 import sys
-from pathlib import Path
 
-from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
+from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.lock import Pointer, lock_is_held
-from omagy_supervisor.adapters.processes import is_same
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
-from omagy_supervisor.commands.chosen import active_pointer, active_run, chosen_run, state_root
+from omagy_supervisor.commands.chosen import active_run, chosen_run, state_root
+from omagy_supervisor.commands.runs import Stopping, ask_to_stop
 from omagy_supervisor.daemon import rewrite_records
-from omagy_supervisor.files import write_atomic
 from omagy_supervisor.launching import tmux_session
-from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say
@@ -47,52 +40,26 @@ def attach(settings: Settings, run_id: str | None) -> int:
 
 def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> int:
     """Ask the active run to stop, now or after its iteration; waits for an immediate stop. Raises ContractError."""
-    root = state_root(settings)
-    pointer = active_pointer(root)
-    if pointer is None:
-        raise ContractError("no run is active in this repository", "see what there is: omagy autoresearch list")
-    run = pointer.run_id
-    if run_id is not None and run_id != run:
-        raise ContractError(f"run {run_id} is not active; the active run is {run}")
     mode = StopMode.AFTER_ITERATION if after_iteration else StopMode.NOW
-    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
-    try:
-        write_atomic(its_root.run(run).stop_request, json.dumps({"mode": mode}).encode(), durable=False)
-    except StorageError:
-        if after_iteration:
-            raise
-        # Its records may be gone. The signal alone says the same.
-    _terminate(pointer)
+    stopping = ask_to_stop(state_root(settings), run_id, mode)
+    run = stopping.run_id
     if after_iteration:
         say(f"run {run} stops after the iteration it is in; watch: omagy autoresearch watch {run}")
         return 0
     say(f"stopping run {run} …")
-    _await_end(root)
-    if its_root.run(run).journal.exists():
+    _await_end(stopping)
+    if stopping.can_go_on:
         say(f"run {run} has stopped; go on with it: omagy autoresearch --resume {run}")
     else:
-        say(f"run {run} has stopped; its records were deleted, so it cannot go on ({its_root.run(run).root})")
+        say(f"run {run} has stopped; its records were deleted, so it cannot go on ({stopping.root.run(run).root})")
     return 0
 
 
-def _terminate(pointer: Pointer) -> None:
-    """SIGTERM to the supervisor, if the process with its pid is still the one that took the lock."""
-    with contextlib.suppress(OSError):
-        if is_same(pointer.pid, pointer.process_mark, pointer.process_started_at):
-            os.kill(pointer.pid, signal.SIGTERM)
-            return
-    raise OmagyError(
-        f"the supervisor of run {pointer.run_id} cannot be reached (pid {pointer.pid} on {pointer.host})",
-        "stop it where it runs",
-    )
-
-
-def _await_end(root: StateRoot) -> None:
-    """The lock is the supervisor's life: it goes when the supervisor goes, however it goes."""
+def _await_end(stopping: Stopping) -> None:
     clock = SystemClock()
-    stops = SignalStops(root.state, clock)
+    stops = SignalStops(stopping.root.state, clock)
     deadline = clock.monotonic_s() + _END_S
-    while lock_is_held(root.lock):
+    while not stopping.ended:
         if clock.monotonic_s() > deadline:
             raise OmagyError("the supervisor is still ending", "see: omagy autoresearch status")
         stops.wait(0.05)
