@@ -1,0 +1,139 @@
+"""Workflow modes: which may be active together, which hand over to which, and why not (contract section 7).
+
+The tables are the whole policy. What stands in neither of them is denied.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+from types import MappingProxyType
+
+from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.spelling import nearest
+
+CLEAR_TOOL = "omagy_state_clear"
+
+
+class Mode(StrEnum):
+    """The workflow modes, in the one order in which combinations of them are shown."""
+
+    DEEP_INTERVIEW = "deep-interview"
+    PLAN = "plan"
+    REVIEW = "review"
+    TEAM = "team"
+    RALPH = "ralph"
+    ULTRAWORK = "ultrawork"
+    ULTRAGOAL = "ultragoal"
+    ULTRAQA = "ultraqa"
+    AUTORESEARCH = "autoresearch"
+
+
+ActiveSet = frozenset[Mode]
+
+PEERS: frozenset[ActiveSet] = frozenset(
+    frozenset({Mode.TEAM, partner}) for partner in (Mode.RALPH, Mode.ULTRAWORK, Mode.ULTRAGOAL)
+)
+"""The pairs that may be active together. Neither mode of a pair is primary."""
+
+HANDOFFS: Mapping[Mode, tuple[Mode, ...]] = MappingProxyType(
+    {
+        Mode.DEEP_INTERVIEW: (Mode.PLAN, Mode.REVIEW, Mode.TEAM, Mode.RALPH, Mode.ULTRAWORK, Mode.ULTRAGOAL),
+        Mode.PLAN: (Mode.TEAM, Mode.RALPH, Mode.ULTRAGOAL),
+        Mode.REVIEW: (Mode.ULTRAQA,),
+        Mode.ULTRAGOAL: (Mode.ULTRAQA,),
+        Mode.RALPH: (Mode.ULTRAQA,),
+    }
+)
+"""Source to targets: activating a target completes the source first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """``completes`` are the active modes that hand over to the target, ``active_after`` is the set to record."""
+
+    completes: tuple[Mode, ...]
+    active_after: ActiveSet
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """Nothing may be changed. ``in_the_way`` are the active modes that have to be cleared first."""
+
+    active: ActiveSet
+    target: Mode
+    in_the_way: tuple[Mode, ...]
+    unsupported: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        """What is active, and which combination is not supported."""
+        pairs = " and ".join(self.unsupported)
+        verb = "are not supported combinations" if len(self.unsupported) > 1 else "is not a supported combination"
+        return f"{self.target} was not activated: {combination(self.active)} is active, and {pairs} {verb}"
+
+    def hint(self, session_id: str | None = None) -> str:
+        """How the modes in the way are cleared, on the command line and over MCP; they belong to ``session_id``."""
+        return "\n".join(line for mode in self.in_the_way for line in recovery(mode, session_id))
+
+
+def recovery(mode: Mode, session_id: str | None = None) -> tuple[str, str]:
+    """How a person, and how an agent, clears ``mode``. The mode autoresearch belongs to no session."""
+    scope = {"session_id": session_id} if session_id and mode is not Mode.AUTORESEARCH else {}
+    request = json.dumps({"mode": mode, **scope}, separators=(",", ":"))
+    return (f"clear it: omagy state clear --input '{request}' --json", f"over MCP: {CLEAR_TOOL} with {request}")
+
+
+def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:
+    """Whether ``target`` may be activated while ``active`` is active, and what becomes of the set.
+
+    Writing a mode that is active already is an update: it changes nothing about the set, whatever the set is.
+    """
+    if target in active:
+        return Allowed((), active)
+    broken = unsupported_pairs(active)
+    if broken:
+        return Denied(active, target, _sorted({mode for pair in broken for mode in pair}), _shown(broken))
+    completes = _sorted(mode for mode in active if target in HANDOFFS.get(mode, ()))
+    clashing = _sorted(mode for mode in active if mode not in completes and not _are_peers(mode, target))
+    if clashing:
+        return Denied(active, target, clashing, _shown(frozenset({mode, target}) for mode in clashing))
+    return Allowed(completes, active - frozenset(completes) | {target})
+
+
+def unsupported_pairs(active: ActiveSet) -> list[ActiveSet]:
+    """The pairs within ``active`` that must not be active together: what an older or foreign writer left."""
+    return [frozenset(pair) for pair in combinations(_sorted(active), 2) if frozenset(pair) not in PEERS]
+
+
+def combination(active: Iterable[Mode]) -> str:
+    """``active`` as everything shows it: ``team+ralph``, however it came about; empty for nothing."""
+    return "+".join(_sorted(active))
+
+
+def parse_mode(name: object) -> Mode:
+    """The mode called ``name``. Raises ContractError with the nearest one there is."""
+    if isinstance(name, str) and name in _BY_NAME:
+        return _BY_NAME[name]
+    if not isinstance(name, str) or not name:
+        problem = "mode is missing" if name in (None, "") else "mode is not a name"
+        raise ContractError(problem, f"one of: {', '.join(Mode)}")
+    shown = name if len(name) <= 40 and name.isprintable() else f"{name[:40]!r}…"
+    raise ContractError(f"there is no mode {shown}{nearest(name, Mode)}", f"one of: {', '.join(Mode)}")
+
+
+_BY_NAME = {str(mode): mode for mode in Mode}
+_RANK = {mode: rank for rank, mode in enumerate(Mode)}
+
+
+def _sorted(modes: Iterable[Mode]) -> tuple[Mode, ...]:
+    return tuple(sorted(modes, key=_RANK.__getitem__))
+
+
+def _shown(pairs: Iterable[ActiveSet]) -> tuple[str, ...]:
+    return tuple(combination(pair) for pair in pairs)
+
+
+def _are_peers(one: Mode, other: Mode) -> bool:
+    return frozenset({one, other}) in PEERS
