@@ -238,6 +238,7 @@ def case_of(state: RunState, collected: Collected | None) -> Case:
         kept=state.standing if collected is not None else None,
         differences=state.differences,
         diff=collected.diff if collected is not None else None,
+        baseline=state.baseline_standing,
     )
 
 

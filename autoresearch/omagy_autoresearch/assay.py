@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from omagy_autoresearch.decision import Decision, Direction, KeepPolicy, Standing, Verdict, judge, show
 from omagy_autoresearch.evaluation import Evaluation
 from omagy_autoresearch.ledger import DiffStat
-from omagy_autoresearch.mission import Contract, EvaluatorSettings
+from omagy_autoresearch.mission import BASELINE, Contract, EvaluatorSettings, Limit
 from omagy_autoresearch.noise import margin, pairs
 from omagy_autoresearch.probes import Probe, ProbeKind, Result, Target
 
@@ -28,6 +28,7 @@ class Case(Struct, frozen=True):
     kept: Standing | None
     differences: tuple[float, ...] = ()  # of scores of the same commit, measured earlier in this run
     diff: DiffStat | None = None
+    baseline: Standing | None = None  # what a constraint's limit can refer to
 
 
 def assay(case: Case, results: Sequence[Result]) -> Probe | Verdict:
@@ -95,7 +96,7 @@ def _first_verdict(case: Case, evaluation: Evaluation) -> Verdict:
     verdict = judge(settings.keep_policy, settings.direction, kept, evaluation)
     if verdict.decision is not Decision.KEEP:
         return _tie(case, evaluation, verdict)
-    broken = _broken_constraint(settings, evaluation)
+    broken = _broken_constraint(case, evaluation)
     if broken:
         return Verdict(Decision.DISCARD, broken)
     if settings.keep_policy is KeepPolicy.PASS_ONLY or not kept.passed:
@@ -117,16 +118,27 @@ def least_gain(settings: EvaluatorSettings, kept: float) -> float:
     return abs(kept) * wanted.amount / 100.0 if wanted.percent else wanted.amount
 
 
-def _broken_constraint(settings: EvaluatorSettings, evaluation: Evaluation) -> str:
-    for constraint in settings.constraints:
+def _broken_constraint(case: Case, evaluation: Evaluation) -> str:
+    for constraint in case.contract.evaluator.constraints:
         value = evaluation.metrics.get(constraint.metric)
         if value is None:
             return f"the evaluator gave no metric {constraint.metric}, which a constraint needs"
-        if constraint.max is not None and value > constraint.max:
-            return f"{constraint.metric} is {show(value)}, above its limit of {show(constraint.max)}"
-        if constraint.min is not None and value < constraint.min:
-            return f"{constraint.metric} is {show(value)}, below its limit of {show(constraint.min)}"
+        most, least = (_limit(case, constraint.metric, limit) for limit in (constraint.max, constraint.min))
+        if most is not None and value > most:
+            return f"{constraint.metric} is {show(value)}, above its limit of {_told(most, constraint.max)}"
+        if least is not None and value < least:
+            return f"{constraint.metric} is {show(value)}, below its limit of {_told(least, constraint.min)}"
     return ""
+
+
+def _limit(case: Case, metric: str, limit: Limit | None) -> float | None:
+    if not isinstance(limit, str):
+        return limit
+    return case.baseline.metrics.get(metric) if case.baseline is not None else None
+
+
+def _told(value: float, limit: Limit | None) -> str:
+    return f"{show(value)} (the baseline's)" if limit == BASELINE else show(value)
 
 
 def _tie(case: Case, evaluation: Evaluation, verdict: Verdict) -> Verdict:
@@ -140,7 +152,7 @@ def _tie(case: Case, evaluation: Evaluation, verdict: Verdict) -> Verdict:
         or diff.deletions <= diff.insertions
     ):
         return verdict
-    broken = _broken_constraint(case.contract.evaluator, evaluation)
+    broken = _broken_constraint(case, evaluation)
     if broken:
         return Verdict(Decision.DISCARD, broken)
     lines = f"{diff.insertions} lines added, {diff.deletions} removed"
@@ -256,7 +268,8 @@ def standing_after(settings: EvaluatorSettings, results: Sequence[Result]) -> St
     fresh = first[settings.repeats :] if _of(results, ProbeKind.EVALUATOR, Target.INCUMBENT) else first
     found = scores(fresh)
     complete = found and len(found) == len(fresh)
-    return Standing(combine(settings, fresh).passed, grouped(settings, found) if complete else None, found)
+    whole = combine(settings, fresh)
+    return Standing(whole.passed, grouped(settings, found) if complete else None, found, whole.metrics)
 
 
 def differences_within(results: Sequence[Result]) -> tuple[float, ...]:

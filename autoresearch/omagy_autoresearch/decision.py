@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from omagy_autoresearch.evaluation import Evaluation
 from omagy_autoresearch.lines import one_line
@@ -38,15 +38,16 @@ class Decision(StrEnum):
 
 
 class Standing(Struct, frozen=True):
-    """What is known of a commit: whether it passed (None: it could not be measured), its score and its samples."""
+    """What is known of a commit: whether it passed (None: not measured), its score, samples and metrics."""
 
     passed: bool | None
     score: float | None
     samples: tuple[float, ...] = ()
+    metrics: dict[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "Standing":
-        return cls(passed=evaluation.passed, score=evaluation.score, samples=evaluation.samples)
+        return cls(evaluation.passed, evaluation.score, evaluation.samples, evaluation.metrics)
 
 
 class Verdict(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """A mission and its settings, complete with defaults (contract section 2)."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -12,6 +12,10 @@ FinalCheck = Literal["kept", "best", "off"]
 Tie = Literal["discard", "smaller_diff"]
 
 
+BASELINE = "baseline"
+Limit: TypeAlias = float | Literal["baseline"]
+
+
 class Improvement(Struct, frozen=True):
     """The smallest gain that counts: in units of the score, or in percent of what was kept."""
 
@@ -20,11 +24,14 @@ class Improvement(Struct, frozen=True):
 
 
 class Constraint(Struct, frozen=True):
-    """A metric that a candidate must keep within limits, whatever its score is."""
+    """A metric that a candidate must keep within limits, whatever its score is.
+
+    ``baseline`` as a limit is the metric's value at the baseline; a baseline without the metric sets no limit.
+    """
 
     metric: str
-    max: float | None = None
-    min: float | None = None
+    max: Limit | None = None
+    min: Limit | None = None
 
 
 class Holdout(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.durations import parse_duration
-from omagy_autoresearch.mission import Constraint, FinalCheck, Holdout, Improvement, Isolation, Prices, Tie
+from omagy_autoresearch.mission import BASELINE, Constraint, FinalCheck, Holdout, Improvement, Isolation, Prices, Tie
 from omagy_autoresearch.noise import Aggregate
 from omagy_autoresearch.spelling import nearest
 
@@ -131,8 +131,18 @@ def _fields(known: "Mapping[str, tuple[str, Parser]]", *required: str) -> "Parse
     return parse
 
 
+def _limit_of_metric(value: Any) -> Any:
+    if isinstance(value, str) and value != BASELINE:
+        raise ValueError(f"must be a finite number or {BASELINE}{nearest(value, (BASELINE,))}")
+    return value if value == BASELINE else _number(value)
+
+
 def _constraint(value: Any) -> Constraint:
-    known = {"metric": ("metric", _text), "max": ("max", _number), "min": ("min", _number)}
+    known = {
+        "metric": ("metric", _text),
+        "max": ("max", _limit_of_metric),
+        "min": ("min", _limit_of_metric),
+    }
     found = Constraint(**_fields(known, "metric")(value))
     if found.max is None and found.min is None:
         raise ValueError("needs max or min")

@@ -63,6 +63,12 @@ def test_the_defaults_measure_the_baseline_twice_and_a_candidate_once() -> None:
         ("tie", "smaller_diff", "tie", "smaller_diff"),
         ("constraints", [{"metric": "mb", "max": 5}], "constraints", (Constraint("mb", max=5.0),)),
         ("constraints", [{"metric": "a", "min": 0, "max": 1}], "constraints", (Constraint("a", max=1.0, min=0.0),)),
+        (
+            "constraints",
+            [{"metric": "n", "min": "baseline", "max": 9}],
+            "constraints",
+            (Constraint("n", 9.0, "baseline"),),
+        ),
         ("holdout", "sh check", "holdout", Holdout("sh check")),
         (
             "holdout",
@@ -135,6 +141,7 @@ _WRONG: list[tuple[str, str, Any]] = [
             [{"metric": "mb"}],
             [{"max": 1}],
             [{"metric": "mb", "max": "5"}],
+            [{"metric": "mb", "max": "basline"}],
             [{"metric": "mb", "maximum": 5}],
             [{"metric": "", "max": 5}],
             [None],
