@@ -1,8 +1,11 @@
-"""Which machine this is, and which of its lives."""
+"""Which machine this is, which of its lives, and how long that has lasted."""
 
 import contextlib
 import socket
+import time
 from pathlib import Path
+
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def this_machine() -> tuple[str, str]:
@@ -11,3 +14,8 @@ def this_machine() -> tuple[str, str]:
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return socket.gethostname(), boot
+
+
+def monotonic_s() -> float:
+    """Seconds on a clock that nobody sets, and that goes on while the machine sleeps where the system has one."""
+    return time.clock_gettime(_BOOT_CLOCK)

@@ -1,9 +1,8 @@
 """The clocks of the machine."""
 
-import time
 from datetime import UTC, datetime
 
-_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+from omagy_supervisor.machine import monotonic_s
 
 
 class SystemClock:
@@ -13,4 +12,4 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic_s(self) -> float:
-        return time.clock_gettime(_BOOT_CLOCK)
+        return monotonic_s()

@@ -23,6 +23,7 @@ import git
 import psutil
 
 from omagy_autoresearch.errors import BlockedError, RepositoryError
+from omagy_supervisor.adapters.git.output import read_to_end
 
 OLDEST = (2, 31)
 SCRUBBED_PREFIX = "GIT_"
@@ -195,7 +196,7 @@ def _execute(
 ) -> tuple[int, bytes, str]:
     """Raises TimeoutExpired, once all that the command started is ended."""
     try:
-        process = wrapper.execute(argv, env=environment, as_process=True)
+        started = wrapper.execute(argv, env=environment, as_process=True)  # it ends the process when it goes
     except git.GitCommandNotFound:
         raise BlockedError(
             "git is not installed", "install it (Debian: apt install git, macOS: brew install git)"
@@ -204,14 +205,19 @@ def _execute(
         if error.errno not in (errno.EAGAIN, errno.ENOMEM):
             raise
         return 128, b"", f"cannot fork() for git: {error.strerror}"
-    try:
-        out, err = process.communicate(timeout=patience_s)
-    except subprocess.TimeoutExpired:
-        _end(process.pid)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # somebody else may hold its output open for ever
-            process.communicate(timeout=5.0)
-        raise
-    return int(process.returncode), out, err.decode("utf-8", "replace")
+    process = started.proc
+    assert process is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        try:
+            out, err = read_to_end(process, patience_s)
+        except subprocess.TimeoutExpired:
+            _end(process.pid)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5.0)
+            raise
+    return process.returncode, out, err.decode("utf-8", "replace")
 
 
 def _end(pid: int) -> None:
