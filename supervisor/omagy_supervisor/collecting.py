@@ -16,7 +16,7 @@ from omagy_autoresearch.names import candidate_ref, leftovers_ref, strayed_ref
 from omagy_autoresearch.surface import Surface
 from omagy_supervisor.files import read_regular, shown_path, write_atomic
 from omagy_supervisor.paths import AttemptFolder
-from omagy_supervisor.ports import LaneStatus, SessionSpec
+from omagy_supervisor.ports import Difference, LaneStatus, SessionSpec
 from omagy_supervisor.world import World
 
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
@@ -32,6 +32,7 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     descends, incomplete = _pin(world, spec, status.head) if moved else (False, "")
     moved = moved and not incomplete
     _pin_strayed_branch(world, spec, status)
+    difference = world.lane.difference(spec.base_commit, status.head) if moved else None
     candidate = artifact if isinstance(artifact, Candidate) else None
     problem = artifact.reason if isinstance(artifact, Malformed) else ""
     if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
@@ -43,9 +44,9 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
         candidate_commit=status.head if moved else None,
         dirty_files=tuple(map(shown_path, status.dirty[:20])),
         leftovers_ref=_save_leftovers(world, spec, candidate, status),
-        diff=world.lane.diff_stat(spec.base_commit, status.head) if moved else None,
+        diff=difference.stat if difference else None,
         question_id=world.questions.open_question(spec.run_id),
-        violation=_violation(world, spec, status.head, surface) if moved and descends else "",
+        violation=_violation(world, difference, status.head, surface) if difference and descends else "",
     )
 
 
@@ -57,9 +58,9 @@ def _pin(world: World, spec: SessionSpec, head: str) -> tuple[bool, str]:
         return False, error.message
 
 
-def _violation(world: World, spec: SessionSpec, head: str, surface: Surface) -> str:
+def _violation(world: World, difference: Difference, head: str, surface: Surface) -> str:
     """What the candidate changed that it must not. Judged on commits, before anything of it runs."""
-    violation = surface.violation(world.lane.changes(spec.base_commit, head))
+    violation = surface.violation(difference.changes)
     if violation:
         return violation
     unfit = world.lane.unfit(head)

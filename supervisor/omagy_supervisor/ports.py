@@ -120,6 +120,14 @@ class LaneStatus:
     dirty: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Every path that differs between two commits, as git recorded them, and how much that is."""
+
+    changes: tuple[Change, ...]
+    stat: DiffStat
+
+
 class Lane(Protocol):
     """The branch and worktree of one run. Every method can be repeated after a crash."""
 
@@ -152,11 +160,7 @@ class Lane(Protocol):
         """
         ...
 
-    def diff_stat(self, base: str, commit: str) -> DiffStat: ...
-
-    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
-        """Every path that differs between two commits, as git recorded them."""
-        ...
+    def difference(self, base: str, commit: str) -> Difference: ...
 
     def unfit(self, commit: str) -> str:
         """The path for which no checkout can hold ``commit`` (one below ``.git``, say); empty when one can."""

@@ -33,6 +33,7 @@ from omagy_supervisor.adapters.journal import decode_line, encode_line
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.paths import AttemptFolder, StateRoot
 from omagy_supervisor.ports import (
+    Difference,
     LaneStatus,
     ProcessRef,
     SessionCommand,
@@ -278,11 +279,8 @@ class FakeLane:
         self._machine.refs[ref] = commit
         return self._machine.descends(commit, base)
 
-    def diff_stat(self, base: str, commit: str) -> DiffStat:
-        return DiffStat(1, 1, 1)
-
-    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
-        return (Change("value.txt", "100644", "100644"),)
+    def difference(self, base: str, commit: str) -> Difference:
+        return Difference((Change("value.txt", "100644", "100644"),), DiffStat(1, 1, 1))
 
     def unfit(self, commit: str) -> str:
         return ""

@@ -11,9 +11,8 @@ from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.manifest import manifest, manifest_json
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.prompt import Answer
-from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder, StateRoot
-from omagy_supervisor.ports import LaneStatus
+from omagy_supervisor.ports import Difference, LaneStatus
 from omagy_supervisor.recover import (
     known_runs,
     read_manifest,
@@ -74,11 +73,8 @@ class StandingLane:
         self.calls.append(f"pin {commit} {ref}")
         return True
 
-    def diff_stat(self, base: str, commit: str) -> DiffStat:
-        return DiffStat(0, 0, 0)
-
-    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
-        return ()
+    def difference(self, base: str, commit: str) -> Difference:
+        return Difference((), DiffStat(0, 0, 0))
 
     def unfit(self, commit: str) -> str:
         return ""

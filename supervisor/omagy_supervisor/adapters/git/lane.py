@@ -15,10 +15,8 @@ from pathlib import Path
 
 from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
 from omagy_autoresearch.integrity import is_commit_id
-from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
-from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
 from omagy_supervisor.adapters.git.leftovers import Leftovers, keep_repository
@@ -26,9 +24,9 @@ from omagy_supervisor.adapters.git.objects import make_durable
 from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
-from omagy_supervisor.adapters.git.trees import dependency_key, read_changes
+from omagy_supervisor.adapters.git.trees import dependency_key, read_difference
 from omagy_supervisor.files import fsync_dir, remove
-from omagy_supervisor.ports import LaneStatus
+from omagy_supervisor.ports import Difference, LaneStatus
 
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
@@ -157,14 +155,9 @@ class GitLane:
         )
         return out.decode().strip() if status == 0 else None
 
-    def diff_stat(self, base: str, commit: str) -> DiffStat:
-        out = self._do("diff-tree", "-r", "--numstat", "-z", "--no-renames", "--no-ext-diff", base, commit)
-        rows = [row.split(b"\t", 2) for row in out.split(b"\0") if row.count(b"\t") >= 2]
-        numbers = [(_number(added), _number(removed)) for added, removed, _ in rows]
-        return DiffStat(len(rows), sum(added for added, _ in numbers), sum(removed for _, removed in numbers))
-
-    def changes(self, base: str, commit: str) -> tuple[Change, ...]:
-        return read_changes(self._do("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", base, commit))
+    def difference(self, base: str, commit: str) -> Difference:
+        form = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff")
+        return read_difference(self._do("diff-tree", *form, base, commit))
 
     def unfit(self, commit: str) -> str:
         index = self.git_dir / "omagy-check.index"
@@ -379,7 +372,3 @@ class GitLane:
     def _clear_in_progress(self) -> None:
         for path in self._in_progress():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def _number(field: bytes) -> int:
-    return int(field) if field.isdigit() else 0

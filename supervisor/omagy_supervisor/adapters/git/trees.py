@@ -1,10 +1,12 @@
-"""Reads what git says of trees: ``diff-tree --raw -z`` and ``ls-tree -r -z``."""
+"""Reads what git says of trees: ``diff-tree -z --raw --numstat`` and ``ls-tree -r -z``."""
 
 import hashlib
 import os
 import re
 
+from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.surface import Change
+from omagy_supervisor.ports import Difference
 
 _PINS = re.compile(
     rb"(package(-lock)?\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|deno\.lock"
@@ -14,11 +16,26 @@ _PINS = re.compile(
 )
 
 
-def read_changes(out: bytes) -> tuple[Change, ...]:
-    """The changes in ``diff-tree --raw -z --no-renames`` output: a row of modes, then a path, in turn."""
-    fields = out.split(b"\0")
-    rows = zip(fields[::2], fields[1::2], strict=False)
-    return tuple(Change(os.fsdecode(path), *_modes(row)) for row, path in rows if row.startswith(b":"))
+def read_difference(out: bytes) -> Difference:
+    """What ``diff-tree -z --raw --numstat --no-renames`` says: modes and a path in turn, then rows of numbers.
+
+    A path can look like a row of either kind, so it is known by its place.
+    """
+    fields = iter(out.split(b"\0"))
+    changes, numbers = [], []
+    for field in fields:
+        if field.startswith(b":"):
+            changes.append(Change(os.fsdecode(next(fields)), *_modes(field)))
+        elif field:
+            added, removed, _ = field.split(b"\t", 2)
+            numbers.append((_number(added), _number(removed)))
+    stat = DiffStat(len(numbers), sum(added for added, _ in numbers), sum(removed for _, removed in numbers))
+    return Difference(tuple(changes), stat)
+
+
+def _number(field: bytes) -> int:
+    """Binary files have a dash in place of a number."""
+    return int(field) if field.isdigit() else 0
 
 
 def _modes(row: bytes) -> tuple[str, str]:

@@ -1,0 +1,27 @@
+"""What git says of the difference between two commits is read whole, whatever the paths look like."""
+
+from omagy_autoresearch.ledger import DiffStat
+from omagy_autoresearch.surface import Change
+from omagy_supervisor.adapters.git.trees import read_difference
+
+_RAW = b":100644 %s 1111111 2222222 M\0%s\0"
+
+
+def test_paths_that_look_like_rows_are_paths() -> None:
+    paths = [b":100644 100644 1 2 M", b"3\t4\tb", b"plain\n:name", b"\xff"]
+    raw = b"".join(_RAW % (b"100755", path) for path in paths)
+    numbers = b"".join(b"%d\t2\t%s\0" % (added, path) for added, path in enumerate(paths))
+    difference = read_difference(raw + numbers)
+    assert difference.changes == tuple(
+        Change(path.decode("utf-8", "surrogateescape"), "100644", "100755") for path in paths
+    )
+    assert difference.stat == DiffStat(4, 6, 8)
+
+
+def test_a_binary_file_counts_without_lines() -> None:
+    assert read_difference(_RAW % (b"100644", b"a") + b"-\t-\ta\0").stat == DiffStat(1, 0, 0)
+
+
+def test_commits_that_are_equal_differ_in_nothing() -> None:
+    difference = read_difference(b"")
+    assert (difference.changes, difference.stat) == ((), DiffStat(0, 0, 0))
