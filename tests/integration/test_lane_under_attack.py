@@ -195,6 +195,25 @@ def test_descent_cannot_be_forged_by_a_path(place: Place) -> None:
     assert place.lane.pin(candidate_ref(RUN, 10, 1), place.base, place.base) is True
 
 
+def test_descent_is_seen_through_merges_and_not_seen_from_the_side_or_backwards(place: Place) -> None:
+    first = place.commit("2")
+    second = place.commit("3")
+    place.sh(f"git checkout -q --detach {place.base} && git commit -q --allow-empty -m side")
+    side = place.ws.git("rev-parse", "HEAD", cwd=place.folder)
+    place.sh(f"git merge -q -m merge {second} && git commit -q --allow-empty -m more")
+    merged = place.ws.git("rev-parse", "HEAD", cwd=place.folder)
+    asked = [
+        (first, place.base),
+        (second, place.base),
+        (merged, first),
+        (merged, side),
+        (side, first),
+        (first, second),
+    ]
+    found = [place.lane.pin(candidate_ref(RUN, number, 1), *pair) for number, pair in enumerate(asked)]
+    assert found == [True, True, True, True, False, False]
+
+
 def test_a_planted_commit_graph_is_not_believed(place: Place) -> None:
     """git's cache of parents lies in the repository, where a session may write."""
     place.sh("git checkout -q --orphan other && git commit -qm orphan --allow-empty")
