@@ -63,7 +63,7 @@ def _violation(world: World, difference: Difference, head: str, surface: Surface
     violation = surface.violation(difference.changes)
     if violation:
         return violation
-    unfit = world.lane.unfit(head)
+    unfit = world.lane.unfit(head, difference.changes)
     if unfit:
         return f"{shown_path(unfit)}: git refuses a file of that name, so no checkout can hold it"
     if _attributes_changed(world):

@@ -162,8 +162,11 @@ class Lane(Protocol):
 
     def difference(self, base: str, commit: str) -> Difference: ...
 
-    def unfit(self, commit: str) -> str:
-        """The path for which no checkout can hold ``commit`` (one below ``.git``, say); empty when one can."""
+    def unfit(self, commit: str, changes: Sequence[Change]) -> str:
+        """The path for which no checkout can hold ``commit`` (one below ``.git``, say); empty when one can.
+
+        ``changes`` are all that it differs in from a commit that was checked out before.
+        """
         ...
 
     def tracked_files(self, commit: str) -> frozenset[str]: ...

@@ -282,7 +282,7 @@ class FakeLane:
     def difference(self, base: str, commit: str) -> Difference:
         return Difference((Change("value.txt", "100644", "100644"),), DiffStat(1, 1, 1))
 
-    def unfit(self, commit: str) -> str:
+    def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         return ""
 
     def tracked_files(self, commit: str) -> frozenset[str]:

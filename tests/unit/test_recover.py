@@ -1,5 +1,6 @@
 """Reading a run back, and every refusal of a resume with its way out."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.manifest import manifest, manifest_json
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.prompt import Answer
+from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Difference, LaneStatus
 from omagy_supervisor.recover import (
@@ -76,7 +78,7 @@ class StandingLane:
     def difference(self, base: str, commit: str) -> Difference:
         return Difference((), DiffStat(0, 0, 0))
 
-    def unfit(self, commit: str) -> str:
+    def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         return ""
 
     def tracked_files(self, commit: str) -> frozenset[str]:

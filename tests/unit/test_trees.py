@@ -1,8 +1,10 @@
 """What git says of the difference between two commits is read whole, whatever the paths look like."""
 
+import pytest
+
 from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.surface import Change
-from omagy_supervisor.adapters.git.trees import read_difference
+from omagy_supervisor.adapters.git.trees import is_plain, read_difference
 
 _RAW = b":100644 %s 1111111 2222222 M\0%s\0"
 
@@ -25,3 +27,38 @@ def test_a_binary_file_counts_without_lines() -> None:
 def test_commits_that_are_equal_differ_in_nothing() -> None:
     difference = read_difference(b"")
     assert (difference.changes, difference.stat) == ((), DiffStat(0, 0, 0))
+
+
+@pytest.mark.parametrize("path", ["a", "src/model v2.py", "a-b_c/d.e/f+g@h", "git", "a.git", "a..b"])
+def test_an_ordinary_path_is_plain(path: str) -> None:
+    assert is_plain(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            ".git",
+            "a/.git/hooks/x",
+            ".GIT/config",
+            "a/../b",
+            "./a",
+            "git~1/config",
+            "GIT~1",
+            ".git./config",
+            "a/.git ",
+        ),
+        *(
+            ".git::$INDEX_ALLOCATION",
+            "a:b",
+            "a\\.git\\config",
+            ".g\u200cit/config",
+            "\u200c.git",
+            ".gitmodules",
+            "gi7eba~1",
+        ),
+        *("", "/a", "a//b", "a/", "a\n", "a\n.git", "\udcff"),
+    ],
+)
+def test_a_path_that_git_could_refuse_is_not_plain(path: str) -> None:
+    assert not is_plain(path)

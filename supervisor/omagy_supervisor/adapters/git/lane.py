@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
 from omagy_autoresearch.integrity import is_commit_id
 from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
+from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
 from omagy_supervisor.adapters.git.leftovers import Leftovers, keep_repository
@@ -24,7 +25,7 @@ from omagy_supervisor.adapters.git.objects import make_durable
 from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
-from omagy_supervisor.adapters.git.trees import dependency_key, read_difference
+from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, read_difference
 from omagy_supervisor.files import fsync_dir, remove
 from omagy_supervisor.ports import Difference, LaneStatus
 
@@ -159,7 +160,9 @@ class GitLane:
         form = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff")
         return read_difference(self._do("diff-tree", *form, base, commit))
 
-    def unfit(self, commit: str) -> str:
+    def unfit(self, commit: str, changes: Sequence[Change]) -> str:
+        if all(is_plain(change.path) for change in changes):
+            return ""
         index = self.git_dir / "omagy-check.index"
         try:
             status, _, err = self._git.status(

@@ -15,6 +15,18 @@ _PINS = re.compile(
     rb"|pom\.xml|build\.gradle(\.kts)?|gradle\.lockfile|CMakeLists\.txt|conanfile\.(txt|py)|vcpkg\.json)"
 )
 
+_PLAIN_NAME = "[A-Za-z0-9_+@=,%-][A-Za-z0-9_+@=,%. -]*"
+_PLAIN = re.compile(f"{_PLAIN_NAME}(?:/{_PLAIN_NAME})*")
+
+
+def is_plain(path: str) -> bool:
+    """True when git takes ``path`` on every file system, without asking it.
+
+    All names that it refuses begin with a dot (``..``, ``.git``), or stand for one that does: with a tilde or colon
+    (``git~1``), a backslash, or a character beyond ASCII that some file system drops.
+    """
+    return _PLAIN.fullmatch(path) is not None
+
 
 def read_difference(out: bytes) -> Difference:
     """What ``diff-tree -z --raw --numstat --no-renames`` says: modes and a path in turn, then rows of numbers.
