@@ -230,6 +230,33 @@ def test_a_planted_commit_graph_is_not_believed(place: Place) -> None:
     assert place.lane.pin(candidate_ref(RUN, 1, 1), orphan, place.base) is False
 
 
+# -- settings that a session planted
+
+
+@pytest.mark.parametrize("where", ["config", "config.worktree", "included", "linked"])
+def test_a_planted_filter_never_runs(place: Place, where: str) -> None:
+    """Not even to find out what a session left, wherever it was planted, and also the second time."""
+    git_folder = place.ws.root / ".git"
+    config, elsewhere = git_folder / "config", place.ws.root.parent / "elsewhere"
+    place.ws.git("config", "extensions.worktreeConfig", "true")
+    place.lane.converge(place.base)
+    if where == "included":
+        place.ws.git("config", "include.path", str(elsewhere))
+    elif where == "linked":
+        config.rename(elsewhere)
+        config.symlink_to(elsewhere)
+    file = {"config": config, "config.worktree": place.lane.git_dir / "config.worktree"}.get(where, elsewhere)
+    for name in ("one", "two"):
+        ran = place.ws.root.parent / name
+        place.ws.git("config", "--file", str(file), f"filter.{name}.clean", f"touch {ran}; cat")
+        (place.folder / ".gitattributes").write_text(f"* filter={name}\n")
+        (place.folder / "value.txt").write_text("7\n")  # as long as before: git has to look at what it holds
+        assert "value.txt" in place.lane.status().dirty
+        place.lane.converge(place.base)
+        assert place.lane.status().dirty == ()
+        assert not ran.exists()
+
+
 # -- things that block
 
 
@@ -292,8 +319,8 @@ def test_a_pipe_among_the_shared_settings_does_not_stop_git(place: Place, name: 
 
 
 def test_a_git_that_hangs_is_ended_with_all_that_it_started(place: Place) -> None:
-    """A filter that never answers becomes an error that names the command, and leaves no process behind."""
-    place.ws.git("config", "filter.slow.clean", "sleep 1000; cat")
+    """A user's filter that never answers becomes an error that names the command, and leaves no process behind."""
+    place.ws.git("config", "--global", "filter.slow.clean", "sleep 1000; cat")
     (place.folder / ".gitattributes").write_text("value.txt filter=slow\n")
     (place.folder / "value.txt").write_text("3\n")
     started = time.monotonic()

@@ -7,10 +7,8 @@ agent does to ``.git`` or to ``core.worktree`` can point a destructive command a
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 
 from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
@@ -20,20 +18,21 @@ from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
+from omagy_supervisor.adapters.git.index import LaneIndex
+from omagy_supervisor.adapters.git.lane_git import LaneGit
 from omagy_supervisor.adapters.git.leftovers import Leftovers, keep_repository
 from omagy_supervisor.adapters.git.objects import make_durable
 from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, read_difference
-from omagy_supervisor.files import fsync_dir, remove
+from omagy_supervisor.files import fsync_dir
 from omagy_supervisor.ports import Difference, LaneStatus
 
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
 )
-_INVALID_PATH = re.compile(r"invalid path '(.*)'")
 
 
 class GitLane:
@@ -41,45 +40,41 @@ class GitLane:
 
     def __init__(self, git: Git, plan: RunPlan, aside: Path | None = None) -> None:
         self._aside = aside
-        self._git = git
+        self._repository = git
         self._plan = plan
         self._root = Path(plan.repo_root)
         self.common_dir = Path(plan.common_dir)
         self.worktree = Path(plan.worktree_path)
         self.git_dir = self.common_dir / "worktrees" / self.worktree.name
-        self._env = {
-            "GIT_DIR": str(self.git_dir),
-            "GIT_COMMON_DIR": str(self.common_dir),
-            "GIT_WORK_TREE": str(self.worktree),
-        }
+        self._git = LaneGit(git, self.worktree, self.git_dir, self.common_dir)
+        self._index = LaneIndex(self._git, self.worktree, self.git_dir)
         self._ref = f"refs/heads/{plan.branch_name}"
         self._folders = LaneFolders(self.worktree, self.git_dir, self.common_dir, self._ref)
         self._asked = False
         self._swept = False
         self._saved: set[str] = {plan.start_commit}
         self._broken = False  # HEAD was at a commit that no ref or log may name: it would break the next gc
-        self._own_index: tuple[int, ...] = ()  # what the index file looked like when we had written it
 
     # -- making it
 
     def prepare(self) -> str:
         self.sweep_locks()
-        baseline = snapshot_mission(self._git, self._plan)
+        baseline = snapshot_mission(self._repository, self._plan)
         add_exclude_block(self.common_dir)
         if self._folders.stand():
             self.converge(baseline)
             return baseline
         self._remove_half_made()
-        self._git.run(self._root, "update-ref", self._ref, baseline)
+        self._repository.run(self._root, "update-ref", self._ref, baseline)
         self.worktree.parent.mkdir(parents=True, exist_ok=True)
-        self._git.run(
+        self._repository.run(
             self._root, "worktree", "add", "--quiet", "--no-checkout", str(self.worktree), self._plan.branch_name
         )
         if not self._folders.stand():
             raise RepositoryError(f"git made the worktree {self.worktree} in an unexpected form")
-        self._renew_index(baseline)
-        self._do("reset", "--hard", "--quiet", baseline)
-        self._own_index = self._index_state()
+        self._index.renew(baseline)
+        self._git.run("reset", "--hard", "--quiet", baseline)
+        self._index.was_written()
         return baseline
 
     def _remove_half_made(self) -> None:
@@ -90,11 +85,11 @@ class GitLane:
 
     def remove(self) -> None:
         """Take the lane away with its branch and refs. Only for one that never carried anybody's work."""
-        self._git.status(self._root, "worktree", "remove", "--force", str(self.worktree))
+        self._repository.status(self._root, "worktree", "remove", "--force", str(self.worktree))
         self._remove_half_made()
-        refs = self._git.line(self._root, "for-each-ref", "--format=%(refname)", ref_root(self._plan.run_id))
+        refs = self._repository.line(self._root, "for-each-ref", "--format=%(refname)", ref_root(self._plan.run_id))
         for ref in (*refs.split(), self._ref):
-            self._git.status(self._root, "update-ref", "-d", ref)
+            self._repository.status(self._root, "update-ref", "-d", ref)
         if not any(self.worktree.parent.glob("autoresearch-*")):
             remove_exclude_block(self.common_dir)
             with contextlib.suppress(OSError):
@@ -103,25 +98,13 @@ class GitLane:
     # -- running git in it
 
     def _prove(self) -> None:
-        """Before anything is changed: folders and links are this run's, and complete. Raises RepositoryError."""
+        """Before git looks at it: folders and links are this run's, complete, and nothing planted is in force.
+
+        Raises RepositoryError.
+        """
         self._folders.mend()
-        self._mend_index()
-
-    def _mend_index(self) -> None:
-        """A power cut can leave an index that is empty or holds something else: it is made anew from HEAD."""
-        index = self.git_dir / "index"
-        with contextlib.suppress(OSError), index.open("rb") as file:
-            if file.read(4) == b"DIRC":
-                return
-        for damaged in (index, index.with_name("index.lock")):
-            remove(damaged)
-        self._git.status(self.worktree, "read-tree", "HEAD", env=self._env)
-
-    def _do(self, *args: str, env: dict[str, str] | None = None) -> bytes:
-        return self._git.run(self.worktree, *args, env={**self._env, **(env or {})})
-
-    def _line(self, *args: str, env: dict[str, str] | None = None) -> str:
-        return self._git.line(self.worktree, *args, env={**self._env, **(env or {})})
+        self._git.switch_off_planted_settings()
+        self._index.mend()
 
     # -- looking at it
 
@@ -145,42 +128,30 @@ class GitLane:
     def _status(self) -> LaneStatus:
         # What was only built inside a submodule is as welcome to stay as ignored files are.
         form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
-        out = self._do("status", *form, "--ignore-submodules=untracked")
+        out = self._git.run("status", *form, "--ignore-submodules=untracked")
         return parse_status(out)
 
     def resolve(self, commit: str) -> str | None:
         if not is_commit_id(commit):
             return None
-        status, out, _ = self._git.status(
-            self.worktree, "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", env=self._env
-        )
+        status, out, _ = self._git.status("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
         return out.decode().strip() if status == 0 else None
 
     def difference(self, base: str, commit: str) -> Difference:
         form = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff")
-        return read_difference(self._do("diff-tree", *form, base, commit))
+        return read_difference(self._git.run("diff-tree", *form, base, commit))
 
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         if all(is_plain(change.path) for change in changes):
             return ""
-        index = self.git_dir / "omagy-check.index"
-        try:
-            status, _, err = self._git.status(
-                self.worktree, "read-tree", commit, env={**self._env, "GIT_INDEX_FILE": str(index)}
-            )
-        finally:
-            for path in (index, index.with_name(index.name + ".lock")):
-                with contextlib.suppress(FileNotFoundError):
-                    path.unlink()
-        found = _INVALID_PATH.search(err)
-        return found[1] if status != 0 and found else ""
+        return self._index.refused_path(commit)
 
     def tracked_files(self, commit: str) -> frozenset[str]:
-        rows = self._do("ls-tree", "-r", "-z", "--name-only", commit).split(b"\0")
+        rows = self._git.run("ls-tree", "-r", "-z", "--name-only", commit).split(b"\0")
         return frozenset(os.fsdecode(row) for row in rows if row)
 
     def dependency_key(self, commit: str) -> str:
-        return dependency_key(self._do("ls-tree", "-r", "-z", commit))
+        return dependency_key(self._git.run("ls-tree", "-r", "-z", commit))
 
     def attributes_key(self) -> str:
         with contextlib.suppress(OSError):
@@ -190,12 +161,12 @@ class GitLane:
     # -- saving what is in it
 
     def branch_tip(self) -> str | None:
-        status, out, _ = self._git.status(self.worktree, "rev-parse", "--verify", "--quiet", self._ref, env=self._env)
+        status, out, _ = self._git.status("rev-parse", "--verify", "--quiet", self._ref)
         return out.decode().strip() if status == 0 else None
 
     def pin(self, ref: str, commit: str, base: str) -> bool:
         listing = ("rev-list", "--objects", "--no-object-names", "--parents", commit, f"^{base}")
-        status, out, err = self._git.status(self.worktree, *listing, env=self._env)
+        status, out, err = self._git.status(*listing)
         if status != 0:
             self._saved.add(commit)
             self._broken = True
@@ -212,7 +183,7 @@ class GitLane:
     def _update_ref(self, ref: str, commit: str) -> None:
         """Only for refs that are this run's alone: a lock of theirs was left by a git that was killed."""
         self._lock(ref).unlink(missing_ok=True)
-        self._do("update-ref", "--no-deref", ref, commit)
+        self._git.run("update-ref", "--no-deref", ref, commit)
         with contextlib.suppress(FileNotFoundError):  # another ref format keeps no folder of its own
             fsync_dir((self.common_dir / ref).parent)
 
@@ -224,7 +195,8 @@ class GitLane:
         with contextlib.suppress(FileNotFoundError):
             shutil.copyfile(self.git_dir / "index", index)
         try:
-            leftovers = Leftovers(self._git, self.worktree, {**self._env, "GIT_INDEX_FILE": str(index)})
+            environment = {**self._git.environment, "GIT_INDEX_FILE": str(index)}
+            leftovers = Leftovers(self._repository, self.worktree, environment)
             commit = leftovers.commit(status.dirty, "" if self._broken else status.head, keep_aside)
         finally:
             for path in (index, index.with_name(index.name + ".lock")):
@@ -240,13 +212,12 @@ class GitLane:
 
     def converge(self, commit: str) -> None:
         self._prove()
-        self._env |= self._without_planted_settings()
-        self._renew_index(commit)
+        self._index.renew(commit)
         self._make_equal(commit)
         if self._broken:
-            self._do("reflog", "expire", "--expire=now", "HEAD", self._ref)
+            self._git.run("reflog", "expire", "--expire=now", "HEAD", self._ref)
             self._broken = False
-        self._own_index = self._index_state()
+        self._index.was_written()
         self._bring_back_repositories(commit)
 
     def _make_equal(self, commit: str) -> None:
@@ -258,13 +229,13 @@ class GitLane:
         self._clear_in_progress()
         self._quarantine(status.head, commit)
         if status.branch != branch:
-            self._do("symbolic-ref", "HEAD", self._ref)
-        self._do("reset", "--hard", "--quiet", commit)
+            self._git.run("symbolic-ref", "HEAD", self._ref)
+        self._git.run("reset", "--hard", "--quiet", commit)
         dirty = self._status().dirty
         if dirty:
             self._set_aside_repositories(dirty, status.head)
-            self._do("clean", "-ffdq")
-            self._do("reset", "--hard", "--quiet", commit)
+            self._git.run("clean", "-ffdq")
+            self._git.run("reset", "--hard", "--quiet", commit)
         left = self._status()
         if left.dirty or left.head != commit:
             shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
@@ -285,62 +256,9 @@ class GitLane:
         """What earlier lives of the run keep reachable; asked for once, by the first commit that nobody knows."""
         if not self._asked:
             self._asked = True
-            listed = self._line("for-each-ref", "--format=%(objectname)", ref_root(self._plan.run_id))
+            listed = self._git.line("for-each-ref", "--format=%(objectname)", ref_root(self._plan.run_id))
             self._saved.update(listed.split())
         return self._saved
-
-    def _without_planted_settings(self) -> dict[str, str]:
-        """Variables that switch off what a session can have set in the repository's configuration.
-
-        A filter that was there at launch is handed over on git's command line, which wins over these.
-        """
-        sparse = self._sparse  # asked before it is set
-        listing = ("config", "-z", "--name-only", "--get-regexp", "^filter[.]")
-        names = self._git.status(self.worktree, *listing, env=self._env)[1]
-        off = {os.fsdecode(name): "" for name in names.split(b"\0") if name and not name.endswith(b".required")}
-        off |= {f"{name.rpartition('.')[0]}.required": "false" for name in off}
-        off["core.sparseCheckout"] = "true" if sparse else "false"
-        numbered = list(enumerate(off.items()))
-        variables = {f"GIT_CONFIG_KEY_{number}": name for number, (name, _) in numbered}
-        variables |= {f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered}
-        return {"GIT_CONFIG_COUNT": str(len(off)), **variables}
-
-    def _renew_index(self, commit: str) -> None:
-        """An index that we did not write is not believed: it can call a file unchanged whatever the file holds.
-
-        Every file is read once for the new one, and those that are as in ``commit`` keep their times.
-        """
-        if self._own_index and self._own_index == self._index_state():
-            return
-        if self._sparse and not self._index_hides_changes():
-            return
-        with contextlib.suppress(FileNotFoundError):
-            (self.git_dir / "index").unlink()
-        if self._sparse:
-            return  # the reset that follows makes it, with the part that is checked out
-        self._do("read-tree", commit)
-        self._git.status(self.worktree, "update-index", "-q", "--really-refresh", env=self._env)
-
-    def _index_state(self) -> tuple[int, ...]:
-        """Different whenever the index was written since: nobody can set a change time."""
-        with contextlib.suppress(OSError):
-            found = (self.git_dir / "index").stat()
-            return (found.st_ino, found.st_ctime_ns, found.st_size)
-        return ()
-
-    def _index_hides_changes(self) -> bool:
-        """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
-        rows = [row for row in self._do("ls-files", "-v", "-z").split(b"\0") if row]
-        left_out = (os.fsdecode(row[2:]) for row in rows if row.startswith(b"S"))
-        return any(row[:1].islower() for row in rows) or any(
-            os.path.lexists(self.worktree / path) for path in left_out
-        )
-
-    @cached_property
-    def _sparse(self) -> bool:
-        """True when this is how the repository checks out a part of itself; asked before a session can say so."""
-        args = ("config", "--type=bool", "--get", "core.sparseCheckout")
-        return self._git.status(self.worktree, *args, env=self._env)[1].strip() == b"true"
 
     def _set_aside_repositories(self, dirty: Iterable[str], head: str) -> None:
         """Move away repositories that stand where the wanted tree has none, or another commit of them.
@@ -348,7 +266,7 @@ class GitLane:
         One that the commit ``head`` links to is kept: its objects are in no commit of ours.
         """
         for path in (path for path in dirty if path.endswith("/")):
-            linked = head and self._do("ls-tree", head, "--", path.rstrip("/")).startswith(b"160000")
+            linked = head and self._git.run("ls-tree", head, "--", path.rstrip("/")).startswith(b"160000")
             if linked and self._aside is not None:
                 keep_repository(self.worktree / path, self._aside / head[:12] / path)
             else:
@@ -359,7 +277,7 @@ class GitLane:
         folder = self._aside / commit[:12] if self._aside is not None else None
         if folder is None or not folder.is_dir():
             return
-        rows = self._do("ls-tree", "-r", "-z", commit).split(b"\0")
+        rows = self._git.run("ls-tree", "-r", "-z", commit).split(b"\0")
         for path in (os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000")):
             target = self.worktree / path
             if (

@@ -1,0 +1,77 @@
+"""The lane's index: only one that omagy wrote is believed."""
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from omagy_supervisor.adapters.git.lane_git import LaneGit
+from omagy_supervisor.files import remove
+
+_INVALID_PATH = re.compile(r"invalid path '(.*)'")
+
+
+class LaneIndex:
+    def __init__(self, git: LaneGit, worktree: Path, git_dir: Path) -> None:
+        self._git = git
+        self._worktree = worktree
+        self._path = git_dir / "index"
+        self._written: tuple[int, ...] = ()  # what the file looked like when we had written it
+
+    @property
+    def ours(self) -> bool:
+        """True while nobody wrote to it since we did."""
+        return self._written != () and self._written == self._state()
+
+    def was_written(self) -> None:
+        """It is as omagy's own git commands left it."""
+        self._written = self._state()
+
+    def _state(self) -> tuple[int, ...]:
+        """Different whenever the index was written since: nobody can set a change time."""
+        with contextlib.suppress(OSError):
+            found = self._path.stat()
+            return (found.st_ino, found.st_ctime_ns, found.st_size)
+        return ()
+
+    def mend(self) -> None:
+        """A power cut can leave an index that is empty or holds something else: it is made anew from HEAD."""
+        with contextlib.suppress(OSError), self._path.open("rb") as file:
+            if file.read(4) == b"DIRC":
+                return
+        for damaged in (self._path, self._path.with_name("index.lock")):
+            remove(damaged)
+        self._git.status("read-tree", "HEAD")
+
+    def renew(self, commit: str) -> None:
+        """An index that we did not write is not believed: it can call a file unchanged whatever the file holds.
+
+        Every file is read once for the new one, and those that are as in ``commit`` keep their times.
+        """
+        if self.ours or (self._git.sparse and not self._hides_changes()):
+            return
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+        if self._git.sparse:
+            return  # the reset that follows makes it, with the part that is checked out
+        self._git.run("read-tree", commit)
+        self._git.status("update-index", "-q", "--really-refresh")
+
+    def _hides_changes(self) -> bool:
+        """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
+        rows = [row for row in self._git.run("ls-files", "-v", "-z").split(b"\0") if row]
+        left_out = (os.fsdecode(row[2:]) for row in rows if row.startswith(b"S"))
+        return any(row[:1].islower() for row in rows) or any(
+            os.path.lexists(self._worktree / path) for path in left_out
+        )
+
+    def refused_path(self, commit: str) -> str:
+        """The path of ``commit`` that no index can hold; empty when there is none."""
+        index = self._path.with_name("omagy-check.index")
+        try:
+            status, _, err = self._git.status("read-tree", commit, env={"GIT_INDEX_FILE": str(index)})
+        finally:
+            for path in (index, index.with_name(index.name + ".lock")):
+                path.unlink(missing_ok=True)
+        found = _INVALID_PATH.search(err)
+        return found[1] if status != 0 and found else ""
