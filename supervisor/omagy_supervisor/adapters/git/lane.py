@@ -231,12 +231,12 @@ class GitLane:
         if status.branch != branch:
             self._git.run("symbolic-ref", "HEAD", self._ref)
         self._git.run("reset", "--hard", "--quiet", commit)
-        dirty = self._status().dirty
-        if dirty:
-            self._set_aside_repositories(dirty, status.head)
+        left = self._status()
+        if left.dirty:
+            self._set_aside_repositories(left.dirty, status.head)
             self._git.run("clean", "-ffdq")
             self._git.run("reset", "--hard", "--quiet", commit)
-        left = self._status()
+            left = self._status()
         if left.dirty or left.head != commit:
             shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
             raise RepositoryError(
