@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from omagy_autoresearch.assay import Case, assay, differences_within, standing_after
 from omagy_autoresearch.candidate import CandidateStatus
 from omagy_autoresearch.confirm import measuring_order
+from omagy_autoresearch.counted import counted
 from omagy_autoresearch.decision import Decision
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import StorageError
@@ -37,6 +38,8 @@ from omagy_autoresearch.run import (
     KEPT_LIMIT,
     RECENT_LIMIT,
     Applying,
+    Blocker,
+    BlockerKind,
     Deciding,
     Ended,
     Evaluating,
@@ -77,7 +80,7 @@ def advance(state: RunState, record: Record) -> RunState:
         case StopRequested():
             return replace(state, stop=event.mode, stop_by=event.by)
         case RunEnded():
-            phase = Ended(event.outcome, event.reason, record.at, resume_at=state.phase)
+            phase = Ended(event.outcome, event.reason, record.at, resume_at=state.phase, remedy=event.remedy)
             return replace(state, phase=phase)
         case RunResumed():
             return _resumed(state, event)
@@ -134,12 +137,12 @@ def _session_ended(state: RunState, event: SessionEnded, at: datetime) -> RunSta
     )
     phase = _after_session(state, event, at)
     reached = ending.kind not in (EndingKind.UNREACHABLE, EndingKind.USAGE_LIMIT)
-    if isinstance(phase, str):
+    if isinstance(phase, Blocker):
         return replace(state, phase=Idle(), blocker=phase)
     return replace(state, phase=phase, failures=0 if reached else state.failures + 1)
 
 
-def _after_session(state: RunState, event: SessionEnded, at: datetime) -> Phase | str:
+def _after_session(state: RunState, event: SessionEnded, at: datetime) -> Phase | Blocker:
     """The next phase, or what is missing when no other session could work either."""
     ending, collected = event.diagnosis.ending, event.collected
     if collected.candidate is not None:
@@ -150,9 +153,9 @@ def _after_session(state: RunState, event: SessionEnded, at: datetime) -> Phase 
         case EndingKind.LOST if state.attempt <= LOST_LIMIT:
             return Idle()
         case EndingKind.NOT_LOGGED_IN:
-            return f"the agent is not logged in: {ending.detail}"
+            return Blocker(BlockerKind.NOT_LOGGED_IN, f"the agent is not logged in: {ending.detail}")
         case EndingKind.MISCONFIGURED:
-            return f"the agent refused to start: {ending.detail}"
+            return Blocker(BlockerKind.MISCONFIGURED, f"the agent refused to start: {ending.detail}")
         case EndingKind.USAGE_LIMIT | EndingKind.UNREACHABLE:
             return _pause(state, ending, at)
         case _:
@@ -170,17 +173,19 @@ def _artifact_phase(state: RunState, event: SessionEnded) -> Phase:
     return Deciding(summary, collected)
 
 
-def _pause(state: RunState, ending: Ending, at: datetime) -> Phase | str:
+def _pause(state: RunState, ending: Ending, at: datetime) -> Phase | Blocker:
     limit = ending.kind is EndingKind.USAGE_LIMIT
     if limit and not state.plan.wait_for_limits:
-        return f"usage limit: {ending.detail}"
+        return Blocker(BlockerKind.USAGE_LIMIT, f"usage limit: {ending.detail}")
     until = pause_until(ending, state.failures + 1, at, state.plan.pause_scale)
     if until is None:
-        return f"gave up after {state.failures + 1} tries: {ending.detail}"
+        told = f"gave up after {counted(state.failures + 1, 'try', 'tries')}: {ending.detail}"
+        return Blocker(BlockerKind.USAGE_LIMIT if limit else BlockerKind.UNREACHABLE, told)
     left = budget_left_s(state)
     if left is not None and (until - at).total_seconds() >= left:
         wait = format_duration((until - at).total_seconds())
-        return f"{ending.detail}; waiting {wait} for it would outlast the run's time budget"
+        told = f"{ending.detail}; waiting {wait} for it would outlast the run's time budget"
+        return Blocker(BlockerKind.OUT_OF_TIME, told)
     return Pausing(until, ending)
 
 
@@ -316,7 +321,7 @@ def _resumed(state: RunState, event: RunResumed) -> RunState:
         budget=_merged(state.budget, overrides.budget),
         streaks=Streaks() if answered else state.streaks,
         failures=0,
-        blocker="",
+        blocker=None,
         settled=state.settled or answered,
         stop=None,
         stop_by="",

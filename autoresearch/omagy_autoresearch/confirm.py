@@ -96,4 +96,5 @@ def held_line(state: RunState) -> str:
     verdict = "" if better else "the gain does not hold: "
     if found.keeps == 1:
         return f"measured again side by side: {verdict}{told}"
-    return f"measured again side by side: {verdict}of {found.keeps} keeps, {found.holding} hold; {told}"
+    holds = "holds" if found.holding == 1 else "hold"
+    return f"measured again side by side: {verdict}{found.holding or 'none'} of {found.keeps} keeps {holds}; {told}"

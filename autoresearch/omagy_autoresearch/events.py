@@ -101,8 +101,11 @@ class StopRequested(Struct, frozen=True, tag=True):
 
 
 class RunEnded(Struct, frozen=True, tag=True):
+    """``remedy`` is what mends it, in omagy's own words; empty when that follows from how the run stands."""
+
     outcome: Outcome
     reason: str
+    remedy: str = ""
 
 
 class RunResumed(Struct, frozen=True, tag=True):

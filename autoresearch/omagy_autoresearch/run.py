@@ -1,6 +1,7 @@
 """The state of a run: its phase, and what the phases have in common."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from msgspec import Struct, field
 
@@ -67,9 +68,25 @@ class Ended(Struct, frozen=True):
     reason: str
     at: datetime
     resume_at: "Phase"
+    remedy: str = ""
 
 
 Phase = Preparing | Idle | InSession | Evaluating | Deciding | Applying | Pausing | Ended
+
+
+class BlockerKind(StrEnum):
+    NOT_LOGGED_IN = "not_logged_in"
+    MISCONFIGURED = "misconfigured"
+    USAGE_LIMIT = "usage_limit"
+    UNREACHABLE = "unreachable"
+    OUT_OF_TIME = "out_of_time"  # waiting would outlast the run's time budget
+
+
+class Blocker(Struct, frozen=True):
+    """``told`` says it to a person, and quotes the agent."""
+
+    kind: BlockerKind
+    told: str
 
 
 class Streaks(Struct, frozen=True):
@@ -136,7 +153,7 @@ class RunState(Struct, frozen=True):
     streaks: Streaks = field(default_factory=Streaks)
     failures: int = 0  # sessions in a row that could not reach their model
     usage: Usage = field(default_factory=Usage)
-    blocker: str = ""  # what is missing, when a session showed that no other can work either
+    blocker: Blocker | None = None  # what is missing, when a session showed that no other can work either
     settled: bool = False  # a resume has answered what the last entry stopped the run for
     stop: StopMode | None = None
     stop_by: str = ""
@@ -158,6 +175,10 @@ class RunState(Struct, frozen=True):
     @property
     def stop_reason(self) -> str | None:
         return self.phase.reason if isinstance(self.phase, Ended) else None
+
+    @property
+    def remedy(self) -> str:
+        return self.phase.remedy if isinstance(self.phase, Ended) else ""
 
     @property
     def last_entry(self) -> Entry | None:

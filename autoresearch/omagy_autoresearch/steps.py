@@ -9,6 +9,7 @@ from omagy_autoresearch.advance import budget_left_s, case_of
 from omagy_autoresearch.assay import assay, baseline_repeats, combine
 from omagy_autoresearch.candidate import CandidateStatus
 from omagy_autoresearch.confirm import next_to_measure, reserve_s
+from omagy_autoresearch.counted import counted
 from omagy_autoresearch.decision import Decision, Verdict, show
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.evaluation import Evaluation
@@ -85,8 +86,11 @@ class Pause(Struct, frozen=True):
 
 
 class EndRun(Struct, frozen=True):
+    """``remedy`` as in RunEnded."""
+
     outcome: Outcome
     reason: str
+    remedy: str = ""
 
 
 Step = PrepareLane | BeginSession | RunSession | Evaluate | Remeasure | Decide | Apply | Pause | EndRun
@@ -261,8 +265,8 @@ def _why_end(state: RunState) -> EndRun | None:
         return left
     if state.stop is StopMode.AFTER_ITERATION and state.between_iterations:
         return _stopped(state)
-    if state.blocker:
-        return EndRun(Outcome.BLOCKED, state.blocker)
+    if state.blocker is not None:
+        return EndRun(Outcome.BLOCKED, state.blocker.told)
     return _streak(state) or _budget(state)
 
 
@@ -287,7 +291,8 @@ def _left_by_last_entry(state: RunState) -> EndRun | None:
 def _streak(state: RunState) -> EndRun | None:
     streaks, budget = state.streaks, state.budget
     if _reached(streaks.errors, budget.max_consecutive_errors):
-        return EndRun(Outcome.FAILED, f"{streaks.errors} errors in a row, the last: {_last_reason(state)}")
+        row = f"{counted(streaks.errors, 'error')} in a row"
+        return EndRun(Outcome.FAILED, f"{row}, the last: {_last_reason(state)}")
     if streaks.quick_failures >= QUICK_FAILURE_LIMIT:
         same = f"{streaks.quick_failures} sessions in a row failed at once and alike"
         return EndRun(Outcome.BLOCKED, f"{same}: {_last_reason(state)}")
@@ -295,9 +300,10 @@ def _streak(state: RunState) -> EndRun | None:
         same = f"the evaluator failed {streaks.evaluator_faults} times in a row in the same way"
         return EndRun(Outcome.BLOCKED, f"{same}: {streaks.evaluator_error}")
     if _reached(streaks.noops, budget.max_consecutive_noops):
-        return EndRun(Outcome.FINISHED, f"{streaks.noops} noops in a row (budget.max_consecutive_noops)")
+        return EndRun(Outcome.FINISHED, f"{counted(streaks.noops, 'noop')} in a row (budget.max_consecutive_noops)")
     if _reached(streaks.discards, budget.max_consecutive_discards):
-        return EndRun(Outcome.FINISHED, f"{streaks.discards} discards in a row (budget.max_consecutive_discards)")
+        row = f"{counted(streaks.discards, 'discard')} in a row"
+        return EndRun(Outcome.FINISHED, f"{row} (budget.max_consecutive_discards)")
     return None
 
 
@@ -327,8 +333,8 @@ def _budget(state: RunState) -> EndRun | None:
 def _spending(state: RunState) -> EndRun | None:
     budget, tokens = state.budget, total_tokens(state.usage)
     if _reached(state.streaks.without_keep, budget.plateau):
-        told = f"no keep for {state.streaks.without_keep} iterations (budget.plateau)"
-        return EndRun(Outcome.FINISHED, told)
+        row = counted(state.streaks.without_keep, "iteration")
+        return EndRun(Outcome.FINISHED, f"no keep in {row} (budget.plateau)")
     if _reached(tokens, budget.max_tokens):
         return EndRun(Outcome.FINISHED, f"token budget used: {tokens:,} (budget.max_tokens)")
     spent = cost(state.usage, budget.prices)

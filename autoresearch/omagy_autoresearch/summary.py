@@ -2,27 +2,17 @@
 
 import shlex
 
-from msgspec import Struct
-
 from omagy_autoresearch.confirm import held_line
+from omagy_autoresearch.counted import counted
 from omagy_autoresearch.decision import Decision, show
 from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.handoff import Handoff, compose, quoted
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.names import iteration_folder
 from omagy_autoresearch.plan import AgentKind
-from omagy_autoresearch.run import RunState
+from omagy_autoresearch.run import Blocker, BlockerKind, RunState
 from omagy_autoresearch.spending import cost
-
-
-class Handoff(Struct, frozen=True):
-    """Four parts, each a list of lines without markup."""
-
-    run_id: str
-    outcome: Outcome
-    reason: str
-    evidence: tuple[str, ...]
-    artifacts: tuple[str, ...]
-    handoff: tuple[str, ...]
 
 
 def handoff(
@@ -35,25 +25,27 @@ def handoff(
     outcome, reason = state.outcome, state.stop_reason
     assert outcome is not None, "the run has ended"
     assert reason is not None
-    return Handoff(
-        run_id=state.plan.run_id,
-        outcome=outcome,
-        reason=reason,
-        evidence=_evidence(state, best),
+    return compose(
+        outcome,
+        reason,
+        evidence=_evidence(state, best, question),
         artifacts=_artifacts(state, run_folder),
-        handoff=_next(state, outcome, command, question),
+        handoff=_next(state, run_folder, outcome, command),
+        run_id=state.plan.run_id,
     )
 
 
-def _evidence(state: RunState, kept: tuple[Entry, ...]) -> tuple[str, ...]:
+def _evidence(state: RunState, kept: tuple[Entry, ...], asked: str) -> tuple[str, ...]:
     lines = [_counts(state), _gain(state)]
+    if asked and state.last_entry is not None:
+        lines.insert(0, f"question {state.last_entry.question_id}: {quoted(asked)}")
     checked = held_line(state)
     if checked:
         lines.append(checked)
     lines += [_kept_line(entry) for entry in kept[-5:]]
     last = state.last_entry
     if last is not None and last.decision not in (Decision.KEEP, Decision.BASELINE):
-        lines.append(f"last iteration {last.iteration}: {last.decision}, {last.decision_reason}")
+        lines.append(f"last iteration {last.iteration}: {last.decision}, {quoted(last.decision_reason)}")
     used = state.usage
     if used.input_tokens or used.output_tokens:
         lines.append(
@@ -72,8 +64,7 @@ def _counts(state: RunState) -> str:
     named = [f"{getattr(tally, name)} {name}" for name in tally.__struct_fields__ if getattr(tally, name)]
     done = sum(getattr(tally, name) for name in tally.__struct_fields__)
     detail = f" ({', '.join(named)})" if named else ""
-    noun = "iteration" if done == 1 else "iterations"
-    return f"{done} {noun} in {format_duration(state.elapsed_s)}{detail}"
+    return f"{counted(done, 'iteration')} in {format_duration(state.elapsed_s)}{detail}"
 
 
 def _gain(state: RunState) -> str:
@@ -88,7 +79,8 @@ def _gain(state: RunState) -> str:
 
 def _kept_line(entry: Entry) -> str:
     score = f" score {show(entry.evaluator.score)}" if entry.evaluator and entry.evaluator.score is not None else ""
-    return f"kept in iteration {entry.iteration}: {entry.kept_commit[:12]}{score} {entry.description}".rstrip()
+    told = f" {quoted(entry.description)}" if entry.description else ""
+    return f"kept in iteration {entry.iteration}: {entry.kept_commit[:12]}{score}{told}"
 
 
 def _artifacts(state: RunState, run_folder: str) -> tuple[str, ...]:
@@ -101,7 +93,8 @@ def _artifacts(state: RunState, run_folder: str) -> tuple[str, ...]:
     )
 
 
-def _next(state: RunState, outcome: Outcome, command: str, asked: str) -> tuple[str, ...]:
+def _next(state: RunState, run_folder: str, outcome: Outcome, command: str) -> tuple[str, ...]:
+    """Who does what now, in omagy's own words: what an agent or a tool said stands in the evidence."""
     plan = state.plan
     resume = f"{command} autoresearch --resume {plan.run_id}"
     merge = f"git merge --no-ff {plan.branch_name}"
@@ -114,43 +107,56 @@ def _next(state: RunState, outcome: Outcome, command: str, asked: str) -> tuple[
             return ("you: nothing was kept, so there is nothing to take over; read the reasons in the ledger",)
         case Outcome.FAILED:
             again = f"{command} autoresearch {shlex.quote(plan.mission_dir)}"
-            lines = ("you: read the last iterations' session.log in the records, mend the cause",)
-            return (*lines, *((f"you: kept work: `{review}`",) if kept else ()), f"you: start anew with `{again}`")
+            work = (f"you: kept work: `{review}`",) if kept else ()
+            return (f"you: {_cure(state, run_folder)}", *work, f"you: start anew with `{again}`")
         case Outcome.BLOCKED:
-            return (f"you: remove the blocker: {_remedy(state)}", f"you: go on with `{resume}`")
+            return (f"you: remove the blocker: {_remedy(state, command)}", f"you: go on with `{resume}`")
         case Outcome.USERINTERLUDE:
             return (f"you: go on with `{resume}`",)
         case Outcome.ASK_USER_QUESTION:
             question = state.last_entry.question_id if state.last_entry else None
             answer = f"{command} question answer {question} '<your answer>'"
-            words = f": {' '.join(asked.split())}" if asked else ""
-            return (f"you: answer question {question}{words}", f"you: with `{answer}`, then go on with `{resume}`")
+            return (f"you: answer question {question} with `{answer}`", f"you: go on with `{resume}`")
 
 
-def _remedy(state: RunState) -> str:
+def _cure(state: RunState, run_folder: str) -> str:
+    """What a run that failed calls for."""
+    if state.remedy:
+        return f"mend the cause: {state.remedy}"
+    limit, last = state.budget.max_consecutive_errors, state.last_entry
+    if limit is not None and state.streaks.errors >= limit and last is not None:
+        logs = f"{run_folder}/{iteration_folder(last.iteration)}"
+        return f"read session.log in {logs} and the folders before it, and mend the cause"
+    return "mend the cause that the outcome names"
+
+
+def _remedy(state: RunState, command: str) -> str:
     plan, last = state.plan, state.last_entry
-    if state.blocker and "logged in" in state.blocker:
-        return "log in with `codex login`"
-    if state.blocker:
-        return state.blocker
+    if state.remedy:
+        return state.remedy
+    if state.blocker is not None:
+        return _removal(state.blocker, f"{command} autoresearch --resume {plan.run_id}")
     if last is not None and last.leaves_lane_alone and not state.settled:
         return f"look at the lane with `git -C {shlex.quote(plan.worktree_path)} status`, and leave it clean"
     fault = last.evaluator.error if last is not None and last.evaluator is not None else ""
     if fault and fault in (state.stop_reason or ""):
         return (
             f"what `{plan.contract.evaluator.command}` needs from outside the repository (a tool, a service, a file)."
-            f" A fault in the repository itself takes a commit and a new run: omagy autoresearch {plan.mission_dir}"
+            " A fault in the repository itself takes a commit and a new run:"
+            f" {command} autoresearch {shlex.quote(plan.mission_dir)}"
         )
-    return state.stop_reason or ""
+    return "what the outcome names"
 
 
-def handoff_markdown(value: Handoff) -> str:
-    """The handoff as ``handoff.md`` holds it and as a terminal shows it."""
-    parts = (
-        ("Outcome", (f"{value.outcome}: {value.reason}",)),
-        ("Evidence", value.evidence),
-        ("Artifacts / state", value.artifacts),
-        ("Handoff", value.handoff),
-    )
-    sections = [f"## {title}\n\n" + "\n".join(f"- {line}" for line in lines) for title, lines in parts]
-    return f"# Run {value.run_id}\n\n" + "\n\n".join(sections) + "\n"
+def _removal(blocker: Blocker, resume: str) -> str:
+    match blocker.kind:
+        case BlockerKind.NOT_LOGGED_IN:
+            return "log in with `codex login`"
+        case BlockerKind.MISCONFIGURED:
+            return "the agent refuses its arguments or its configuration; correct what it names"
+        case BlockerKind.USAGE_LIMIT:
+            return "the agent's usage limit; it ends at the time that the agent's account shows"
+        case BlockerKind.UNREACHABLE:
+            return "the agent's server cannot be reached; look at the network, then at the server's status page"
+        case BlockerKind.OUT_OF_TIME:
+            return f"the time budget ends before the wait does; raise it with `{resume} --max-wall-time <duration>`"

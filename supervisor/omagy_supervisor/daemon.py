@@ -15,6 +15,7 @@ from omagy_autoresearch.events import Record, RunCreated, RunResumed
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.names import evaluator_cookie, session_cookie, sessions_cookie
 from omagy_autoresearch.plan import AgentChoice
+from omagy_autoresearch.remedies import remedy_of
 from omagy_autoresearch.run import Applying, Deciding, InSession, Preparing, RunState
 from omagy_autoresearch.steps import EndRun, next_step
 from omagy_autoresearch.summary import handoff
@@ -307,5 +308,6 @@ def _preflight(world: World, state: RunState) -> RunState:
         world.agent.preflight(session_spec(world, state.plan, 0, 1, state.tip))
     except BlockedError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        return record(world, state, perform(world, state, EndRun(Outcome.BLOCKED, f"{error.message}{hint}")))
+        end = EndRun(Outcome.BLOCKED, f"{error.message}{hint}", remedy_of(error, state.plan))
+        return record(world, state, perform(world, state, end))
     return state

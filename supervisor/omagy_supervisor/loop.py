@@ -21,6 +21,7 @@ from omagy_autoresearch.events import (
     StopRequested,
 )
 from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.remedies import remedy_of
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.steps import next_step
 from omagy_autoresearch.summary import handoff
@@ -35,11 +36,11 @@ def drive(world: World, state: RunState) -> RunState:
         try:
             event = perform(world, state, next_step(state))
         except OmagyError as error:
-            event = _fault(error)
+            event = _fault(state, error)
         except OSError as error:  # the file system failed where no adapter expected it to
             fault = cannot_write(Path(error.filename or world.folder.root), error)
             fault.__cause__ = error
-            event = _fault(fault)
+            event = _fault(state, fault)
         state = record(world, state, event)
     return state
 
@@ -56,13 +57,17 @@ def record(world: World, state: RunState, event: Event) -> RunState:
     return state
 
 
-def _fault(error: OmagyError) -> RunEnded:
+def _fault(state: RunState, error: OmagyError) -> RunEnded:
     """A run that met a fault can go on, unless the fault says that nobody can mend it."""
     cause = error.__cause__
     # Of what a file system says, only a dying disk is final: a folder in the way, say, can be taken away.
     passing = error.recoverable or (isinstance(cause, OSError) and cause.errno != errno.EIO)
     outcome = Outcome.BLOCKED if passing else Outcome.FAILED
-    return RunEnded(outcome, f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+    return RunEnded(outcome, _with_hint(error), remedy_of(error, state.plan))
+
+
+def _with_hint(error: OmagyError) -> str:
+    return f"{error.message}{f' ({error.hint})' if error.hint else ''}"
 
 
 def _publish(world: World, state: RunState, event: Event) -> None:

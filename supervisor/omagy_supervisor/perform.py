@@ -24,6 +24,7 @@ from omagy_autoresearch.events import (
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.probes import Probe, ProbeKind, Target
+from omagy_autoresearch.remedies import remedy_of
 from omagy_autoresearch.run import Evaluating, RunState
 from omagy_autoresearch.steps import (
     Apply,
@@ -80,7 +81,8 @@ def _prepare(world: World, state: RunState) -> Event:
         prepare_checkout(world, plan, surface, baseline)
         world.agent.preflight(session_spec(world, plan, 0, 1, baseline))
     except BlockedError as error:
-        return RunEnded(Outcome.BLOCKED, f"{error.message}{f' ({error.hint})' if error.hint else ''}")
+        told = f"{error.message}{f' ({error.hint})' if error.hint else ''}"
+        return RunEnded(Outcome.BLOCKED, told, remedy_of(error, plan))
     except StoppedError:
         return _request(world)
     return LaneReady(baseline, surface)
@@ -173,4 +175,4 @@ def _end(world: World, state: RunState, step: EndRun) -> Event:
         world.lane.converge(state.tip)
     if step.outcome.terminal:
         world.checkout.close()
-    return RunEnded(step.outcome, step.reason)
+    return RunEnded(step.outcome, step.reason, step.remedy)

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 from omagy_autoresearch.evaluation import EvaluatorRun
 from omagy_autoresearch.events import Record, StopRequested
+from omagy_autoresearch.handoff import Handoff
 from omagy_autoresearch.ledger import DiffStat, Entry
 from omagy_autoresearch.prompt import Answer
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis
-from omagy_autoresearch.summary import Handoff
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder
 

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.evaluation import EvaluatorRun
 from omagy_autoresearch.events import Record, RunCreated, StopMode, StopRequested
+from omagy_autoresearch.handoff import Handoff
 from omagy_autoresearch.ledger import DiffStat, Entry
 from omagy_autoresearch.manifest import Manifest, manifest
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings, SessionSettings
@@ -27,7 +28,6 @@ from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
 from omagy_autoresearch.prompt import Answer
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
-from omagy_autoresearch.summary import Handoff
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.journal import decode_line, encode_line
 from omagy_supervisor.files import write_atomic

@@ -38,7 +38,7 @@ def test_a_plateau_ends_the_run(ws: Workspace) -> None:
     """Iterations of any kind without a keep count, and a keep begins anew."""
     sessions = [candidate(2), candidate(1), noop(), candidate(3), noop(), ERROR, candidate(0), candidate(9)]
     reason = run(ws, "  plateau: 3\n  max_consecutive_errors: off\n", *sessions)
-    assert reason == "no keep for 3 iterations (budget.plateau)"
+    assert reason == "no keep in 3 iterations (budget.plateau)"
     assert ws.decisions() == ["baseline", "keep", "discard", "noop", "keep", "noop", "error", "discard"]
     assert ws.manifest()["lifecycle_outcome"] == "finished"
 
@@ -54,7 +54,7 @@ def test_a_plateau_ends_the_run(ws: Workspace) -> None:
             [candidate(0), candidate(0.5)],
             "2 discards in a row (budget.max_consecutive_discards)",
         ),
-        ("  plateau: 1\n", [noop()], "no keep for 1 iterations (budget.plateau)"),
+        ("  plateau: 1\n", [noop()], "no keep in 1 iteration (budget.plateau)"),
     ],
 )
 def test_each_end_names_its_budget(ws: Workspace, budget: str, sessions: list[Acts], reason: str) -> None:

@@ -220,7 +220,7 @@ def test_the_handoff_says_how_much_of_the_gain_holds(ws: Workspace) -> None:
     entries = bench.run()
     assert [entry["decision"] for entry in entries] == ["baseline", "keep", "keep", "discard"]
     assert bench.served[4:] == ["base", "a", "b"] * 2
-    assert "measured again side by side: of 2 keeps, 1 hold; 101 → 106 (+5.0%), claimed 100 → 120" in bench.handoff()
+    assert "measured again side by side: 1 of 2 keeps holds; 101 → 106 (+5.0%), claimed 100 → 120" in bench.handoff()
     assert ws.git("rev-parse", "HEAD", cwd=ws.lane()) == ws.manifest()["last_kept_commit"]
     assert [entry["decision"] for entry in bench.entries()] == ["baseline", "keep", "keep", "discard"]
 

@@ -68,3 +68,21 @@ def test_a_run_whose_outcome_nobody_understands_is_not_resumed(old: Workspace) -
     listed = old.omagy("autoresearch", "list")
     assert "tokenizer-20250611t081502z" in listed.stdout
     assert "run parser-20250901t100000z has no manifest that can be read" in listed.stderr
+
+
+@pytest.mark.parametrize(
+    ("run_id", "status", "outcome"),
+    [
+        ("tokenizer-20250611t081502z", 0, "finished: the workflow is complete"),
+        ("tokenizer-20250612t201100z", 3, "blocked: its record says that it is over, and not how"),
+        ("parser-20250901t100000z", 130, "userinterlude: a person stopped it"),
+    ],
+)
+def test_watching_a_run_of_an_earlier_tool_shows_its_handoff(
+    old: Workspace, run_id: str, status: int, outcome: str
+) -> None:
+    """There is no handoff.md; the manifest has what there is to tell, in the four parts."""
+    done = old.omagy("autoresearch", "watch", run_id)
+    assert done.returncode == status, done.stderr
+    assert [f"- {outcome}"] == [line for line in done.stdout.splitlines() if outcome in line]
+    assert done.stdout.count("\n## ") == 4

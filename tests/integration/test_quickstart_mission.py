@@ -148,7 +148,7 @@ def test_a_rehearsal_shows_every_kind_of_decision(ws: Workspace) -> None:
     assert len(entries[0]["evaluator"]["samples"]) == 3
     assert [one["kind"] for one in entries[1]["measurements"]] == ["evaluator", "guard"]
     assert "scores vary by" in done.stderr
-    assert "of 3 keeps, 3 hold" in (ws.folder() / "handoff.md").read_text()
+    assert "3 of 3 keeps hold" in (ws.folder() / "handoff.md").read_text()
 
 
 REMEMBERS = """

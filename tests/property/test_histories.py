@@ -24,6 +24,7 @@ from omagy_autoresearch.events import (
     StopMode,
     StopRequested,
 )
+from omagy_autoresearch.handoff import handoff_markdown
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest, manifest, manifest_json
 from omagy_autoresearch.mission import Budget
@@ -32,7 +33,7 @@ from omagy_autoresearch.prompt import instructions
 from omagy_autoresearch.run import RECENT_LIMIT, Ended, InSession, RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind, Usage
 from omagy_autoresearch.steps import Decide, EndRun, Evaluate, RunSession, Step, next_step
-from omagy_autoresearch.summary import handoff, handoff_markdown
+from omagy_autoresearch.summary import handoff
 from omagy_supervisor.adapters.journal import decode_line, encode_line
 from omagy_supervisor.recover import replay
 from unit.histories import History, broken, plan, play, scored

@@ -206,7 +206,7 @@ class History:
 
     def ended(self) -> "History":
         step = self.end
-        return self.tell(RunEnded(step.outcome, step.reason))
+        return self.tell(RunEnded(step.outcome, step.reason, step.remedy))
 
     def resumed(self, overrides: Overrides | None = None) -> "History":
         return self.tell(RunResumed(overrides or Overrides()))
@@ -230,7 +230,7 @@ def play(history: History, choose: Callable[[Step], Event | None]) -> Event:  # 
         case Pause():
             return PauseOver()
         case EndRun():
-            return RunEnded(step.outcome, step.reason)
+            return RunEnded(step.outcome, step.reason, step.remedy)
         case Evaluate():
             return Evaluated(scored(1.0), step.probe)
         case Remeasure():

@@ -52,7 +52,7 @@ def test_baseline_and_kept_commits_take_turns_until_the_check_is_complete() -> N
     assert found is not None
     assert found.measured == ((BASELINE, 10.1), (commit(1), 11.1), (commit(2), 12.1))
     assert (found.keeps, found.holding) == (2, 2)
-    assert "of 2 keeps, 2 hold; 10.1 → 12.1 (+19.8%), claimed 10 → 12" in held_line(history.state)
+    assert "2 of 2 keeps hold; 10.1 → 12.1 (+19.8%), claimed 10 → 12" in held_line(history.state)
 
 
 def test_repeats_make_as_many_rounds() -> None:
@@ -70,9 +70,9 @@ def test_repeats_make_as_many_rounds() -> None:
 @pytest.mark.parametrize(
     ("measured", "words"),
     [
-        ((10.0, 11.0, 10.5) * 2, "of 2 keeps, 1 hold; 10 → 10.5 (+5.0%), claimed 10 → 12"),
-        ((10.0, 9.0, 10.0) * 2, "the gain does not hold: of 2 keeps, 1 hold; 10 → 10 (+0.0%), claimed 10 → 12"),
-        ((10.0, None, 12.0) * 2, "of 2 keeps, 0 hold; 10 → 12 (+20.0%), claimed 10 → 12"),
+        ((10.0, 11.0, 10.5) * 2, "1 of 2 keeps holds; 10 → 10.5 (+5.0%), claimed 10 → 12"),
+        ((10.0, 9.0, 10.0) * 2, "the gain does not hold: 1 of 2 keeps holds; 10 → 10 (+0.0%), claimed 10 → 12"),
+        ((10.0, None, 12.0) * 2, "none of 2 keeps hold; 10 → 12 (+20.0%), claimed 10 → 12"),
         ((10.0, 11.0, None) * 2, "one of the commits failed (claimed 10 → 12)"),
     ],
 )

@@ -10,14 +10,16 @@ import pytest
 from omagy_autoresearch.candidate import CandidateStatus
 from omagy_autoresearch.errors import ExitStatus
 from omagy_autoresearch.events import LaneReady, RunEnded, StopMode, StopRequested
+from omagy_autoresearch.handoff import Handoff, handoff_markdown
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.plan import AgentChoice, AgentKind
 from omagy_autoresearch.sessions import EndingKind, Usage
-from omagy_autoresearch.summary import Handoff, handoff, handoff_markdown
+from omagy_autoresearch.summary import handoff
 from unit.histories import BASELINE, History, broken, commit, plan, scored
 
 RUN = "faster-20260131t120000z"
+FULL = "disk full (free some space, then resume)"
 RESUME = f"`omagy autoresearch --resume {RUN}`"
 SOFTENERS = re.compile(
     r"if you (want|like|wish)|whenever you|would you|you (may|might|could) |feel free|let me know|perhaps|please",
@@ -53,17 +55,25 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
     "failed": (
         lambda: History(plan(Budget(max_consecutive_errors=1))).measured().wrong().ended(),
         Outcome.FAILED,
-        ["`omagy autoresearch missions/faster`"],
+        [
+            f"session.log in /repo/.omagy/logs/autoresearch/{RUN}/iterations/0001",
+            "`omagy autoresearch missions/faster`",
+        ],
     ),
     "failed with kept work": (
         lambda: History(plan(Budget(max_consecutive_errors=1))).measured().kept().wrong().ended(),
         Outcome.FAILED,
         ["`git log --stat ", "`omagy autoresearch missions/faster`"],
     ),
-    "failed before its lane": (
-        lambda: History().tell(RunEnded(Outcome.FAILED, "git failed")),
+    "failed by git before its lane": (
+        lambda: History().tell(RunEnded(Outcome.FAILED, "git failed", "`git -C /repo fsck --full`")),
         Outcome.FAILED,
-        ["`omagy autoresearch missions/faster`"],
+        ["mend the cause: `git -C /repo fsck --full`", "`omagy autoresearch missions/faster`"],
+    ),
+    "failed before remedies were recorded": (
+        lambda: History().measured().tell(RunEnded(Outcome.FAILED, "git failed")),
+        Outcome.FAILED,
+        ["mend the cause that the outcome names", "`omagy autoresearch missions/faster`"],
     ),
     "not logged in": (
         lambda: History().measured().session(kind=EndingKind.NOT_LOGGED_IN, detail="401").ended(),
@@ -73,7 +83,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
     "refused to start": (
         lambda: History().measured().session(kind=EndingKind.MISCONFIGURED, detail="bad flag").ended(),
         Outcome.BLOCKED,
-        ["the agent refused to start: bad flag", RESUME],
+        ["the agent refuses its arguments", RESUME],
     ),
     "broken baseline": (
         lambda: History().measured(broken()).ended(),
@@ -92,7 +102,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
         ["`git -C /repo.omagy-worktrees/autoresearch-faster-20260131T120000Z status`", RESUME],
     ),
     "blocked by the disk": (
-        lambda: History().measured().tell(RunEnded(Outcome.BLOCKED, "disk full (free some space, then resume)")),
+        lambda: History().measured().tell(RunEnded(Outcome.BLOCKED, FULL, "free some space, then resume")),
         Outcome.BLOCKED,
         ["free some space", RESUME],
     ),
@@ -101,7 +111,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
             History()
             .measured()
             .said(CandidateStatus.INTERRUPTED)
-            .tell(RunEnded(Outcome.BLOCKED, "disk full (free some space, then resume)"))
+            .tell(RunEnded(Outcome.BLOCKED, FULL, "free some space, then resume"))
         ),
         Outcome.BLOCKED,
         ["free some space", RESUME],
@@ -111,7 +121,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
             History()
             .measured()
             .candidate(broken())
-            .tell(RunEnded(Outcome.BLOCKED, "disk full (free some space, then resume)"))
+            .tell(RunEnded(Outcome.BLOCKED, FULL, "free some space, then resume"))
         ),
         Outcome.BLOCKED,
         ["free some space", RESUME],
@@ -123,7 +133,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
             .said(CandidateStatus.ABORT)
             .ended()
             .resumed()
-            .tell(RunEnded(Outcome.BLOCKED, "disk full (free some space, then resume)"))
+            .tell(RunEnded(Outcome.BLOCKED, FULL, "free some space, then resume"))
         ),
         Outcome.BLOCKED,
         ["free some space", RESUME],
@@ -181,8 +191,8 @@ def test_the_evidence_tells_what_was_done_and_gained() -> None:
     assert evidence[0].endswith("(1 keep, 1 noop, 1 error)")
     assert evidence[1:] == (
         "score: 2 → 3 (+50.0%), maximize",
-        f"kept in iteration 1: {commit(1)[:12]} score 3 what was done",
-        "last iteration 3: error, candidate.json: it is not JSON",
+        f"kept in iteration 1: {commit(1)[:12]} score 3 “what was done”",
+        "last iteration 3: error, “candidate.json: it is not JSON”",
         "tokens: 1,000,000 in (600,000 cached), 2,000 out",
     )
 
@@ -217,7 +227,7 @@ def test_the_handoff_reads_back_from_its_json() -> None:
     """handoff.json has the same four parts for programs."""
     found = _handoff(_stopped())
     data = json.loads(msgspec.json.encode(found))
-    assert list(data) == ["run_id", "outcome", "reason", "evidence", "artifacts", "handoff"]
+    assert list(data) == ["run_id", "outcome", "reason", "evidence", "artifacts", "handoff", "workflow"]
     assert msgspec.json.decode(msgspec.json.encode(found), type=Handoff) == found
 
 

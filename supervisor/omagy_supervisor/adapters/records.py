@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from omagy_autoresearch.decision import Decision
+from omagy_autoresearch.handoff import Handoff, handoff_markdown
 from omagy_autoresearch.ledger import TSV_HEADER, Entry, tsv_row
 from omagy_autoresearch.manifest import manifest_json
 from omagy_autoresearch.run import RunState
-from omagy_autoresearch.summary import Handoff, handoff_markdown
 from omagy_supervisor.files import cannot_write, sweep_temporary, write_all, write_atomic
 from omagy_supervisor.paths import RunFolder
 from omagy_supervisor.ports import LedgerWriter
@@ -71,7 +71,7 @@ class FileRecords:
         write_atomic(self._folder.handoff_markdown, handoff_markdown(handoff).encode())
         data = msgspec.json.format(msgspec.json.encode(handoff), indent=2) + b"\n"
         write_atomic(self._folder.handoff_json, data)
-        self._ledger.close_with(handoff.outcome, handoff.reason)
+        self._ledger.close_with(handoff.outcome, state.stop_reason or handoff.reason)
         self.write_manifest(state)
 
 

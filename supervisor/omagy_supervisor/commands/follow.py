@@ -1,6 +1,7 @@
 """The plain live view: the supervisor's lines as they are written (contract section 1)."""
 
 import contextlib
+import json
 import signal
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,10 @@ from pathlib import Path
 from typing import IO
 
 from omagy_autoresearch.errors import ExitStatus
+from omagy_autoresearch.handoff import handoff_markdown
+from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
+from omagy_autoresearch.workflow_handoff import workflow_handoff
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.commands.chosen import is_supervised
@@ -31,11 +35,10 @@ def follow(root: StateRoot, run_id: str) -> int:
         while True:
             _copy(log)
             manifest = read_manifest(folder)
-            if manifest is not None and manifest.outcome is not None:
+            if manifest is not None and manifest.over:
                 _copy(log)
                 show("")
-                show(folder.handoff_markdown.read_text(encoding="utf-8"))
-                return int(manifest.outcome.exit_status)
+                return show_end(folder, manifest.outcome)
             if not is_supervised(root, run_id) and _still_unfinished(folder):
                 _copy(log)
                 return _gone(folder, run_id)
@@ -45,7 +48,23 @@ def follow(root: StateRoot, run_id: str) -> int:
 
 def _still_unfinished(folder: RunFolder) -> bool:
     manifest = read_manifest(folder)
-    return manifest is None or manifest.outcome is None
+    return manifest is None or not manifest.over
+
+
+def show_end(folder: RunFolder, outcome: Outcome | None) -> int:
+    """Print the handoff of an ended run; returns the exit status that its outcome has.
+
+    Where the handoff's own file is missing, as with runs of older tools, the manifest has what there is to tell. One
+    that does not say how its run ended counts as blocked: somebody has to look.
+    """
+    try:
+        text = folder.handoff_markdown.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        record = json.loads(folder.manifest.read_bytes())
+        found = workflow_handoff("autoresearch", record, state_path=str(folder.manifest))
+        text = handoff_markdown(found) if found is not None else ""
+    show(text)
+    return int(outcome.exit_status if outcome is not None else ExitStatus.BLOCKED)
 
 
 def _gone(folder: RunFolder, run_id: str) -> int:
@@ -72,9 +91,8 @@ def until_baseline(folder: RunFolder, run_id: str) -> int:
     with _leaving() as stops:
         while True:
             manifest = read_manifest(folder)
-            if manifest is not None and manifest.outcome is not None:
-                show(folder.handoff_markdown.read_text(encoding="utf-8"))
-                return int(manifest.outcome.exit_status)
+            if manifest is not None and manifest.over:
+                return show_end(folder, manifest.outcome)
             if manifest is not None and _baseline_recorded(manifest):
                 say(f"the baseline is recorded; watch: omagy autoresearch watch {run_id}")
                 return int(ExitStatus.OK)

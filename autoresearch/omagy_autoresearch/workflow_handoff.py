@@ -1,0 +1,106 @@
+"""The terminal handoff of a workflow that is known by its record alone: a mode's state, an older tool's manifest."""
+
+import json
+import shlex
+from collections.abc import Mapping
+
+from omagy_autoresearch.handoff import Handoff, compose, quoted
+from omagy_autoresearch.lifecycle import Outcome, Reading, normalise
+
+_EVIDENCE = ("evidence", "verification", "verification_evidence", "completion_note", "error", "blocker")
+_ARTIFACTS = (
+    "artifacts",
+    "artifact_paths",
+    "changed_files",
+    "spec_path",
+    "plan_path",
+    "branch_name",
+    "worktree_path",
+)
+_SHOWN = 8
+_UNKNOWN = "its record says that it is over, and not how"
+
+
+def workflow_handoff(
+    mode: str, record: Mapping[str, object], *, state_path: str = "", command: str = "omagy"
+) -> Handoff | None:
+    """The handoff of the workflow ``mode`` whose state is ``record``; None for one that has not ended.
+
+    ``state_path`` is where the record lies, ``command`` starts omagy. One that is over without saying how is told as
+    ``blocked``: a person has to look before anything goes on from it.
+    """
+    reading = normalise(record)
+    if not reading.ended:
+        return None
+    outcome = reading.outcome or Outcome.BLOCKED
+    run_id = record.get("run_id")
+    return compose(
+        outcome,
+        "" if reading.outcome else _UNKNOWN,
+        evidence=_evidence(record, reading),
+        artifacts=_artifacts(record, reading, state_path),
+        handoff=_next(mode, record, reading, command),
+        run_id=run_id if isinstance(run_id, str) and mode == "autoresearch" else "",
+        workflow=mode,
+    )
+
+
+def _evidence(record: Mapping[str, object], reading: Reading) -> tuple[str, ...]:
+    lines = [f"reason: {quoted(reading.reason)}"] if reading.reason else []
+    lines += [f"not understood: {quoted(reading.problem)}"] if reading.problem else []
+    if reading.question is not None:
+        asked = f": {quoted(reading.question.text)}" if reading.question.text else ""
+        lines.append(f"question {quoted(reading.question.id)}{asked}")
+    lines += [f"{name.replace('_', ' ')}: {quoted(text)}" for name in _EVIDENCE for text in _texts(record.get(name))]
+    iteration, most = record.get("iteration"), record.get("max_iterations")
+    if isinstance(iteration, int) and not isinstance(iteration, bool):
+        of = f" of {most}" if isinstance(most, int) and not isinstance(most, bool) else ""
+        lines.append(f"iteration {iteration}{of}")
+    return tuple(lines) or ("the record holds none",)
+
+
+def _artifacts(record: Mapping[str, object], reading: Reading, state_path: str) -> tuple[str, ...]:
+    lines = [f"{name.replace('_', ' ')}: {quoted(text)}" for name in _ARTIFACTS for text in _texts(record.get(name))]
+    if reading.question is not None:
+        lines.append(f"question {quoted(reading.question.id)}")
+    if state_path:
+        lines.append(f"state {state_path}")
+    return tuple(lines) or ("the record names none",)
+
+
+def _texts(value: object) -> list[str]:
+    found = value if isinstance(value, list | tuple) else [value]
+    return [text for text in found if isinstance(text, str) and text.strip()][:_SHOWN]
+
+
+def _next(mode: str, record: Mapping[str, object], reading: Reading, command: str) -> tuple[str, ...]:
+    again = _again(mode, record, reading, command)
+    cleared = json.dumps({"mode": mode}, separators=(",", ":"))
+    clear = f"you: clear its state with `{command} state clear --input {shlex.quote(cleared)} --json`"
+    match reading.outcome:
+        case Outcome.FINISHED:
+            return ("you: check the evidence, and take over what the artifacts name", clear)
+        case Outcome.BLOCKED:
+            return ("you: remove the blocker that the evidence names", again)
+        case Outcome.FAILED:
+            return ("you: mend the failure that the evidence names", again)
+        case Outcome.USERINTERLUDE:
+            return (again,)
+        case Outcome.ASK_USER_QUESTION if reading.question is None:
+            return (f"you: find the question with `{command} question list`, and answer it", again)
+        case Outcome.ASK_USER_QUESTION:
+            assert reading.question is not None
+            answer = f"{command} question answer {shlex.quote(reading.question.id)} '<your answer>'"
+            return (f"you: answer the question with `{answer}`", again)
+        case None:
+            return ("you: look at its record, and settle how it ended", clear, again)
+
+
+def _again(mode: str, record: Mapping[str, object], reading: Reading, command: str) -> str:
+    run_id, mission = record.get("run_id"), record.get("mission_dir")
+    if mode != "autoresearch" or not isinstance(run_id, str):
+        return f"you: start {mode} again; it does not go on by itself"
+    over = reading.outcome is None or reading.outcome.terminal
+    if over and isinstance(mission, str):
+        return f"you: start a new run with `{command} autoresearch {shlex.quote(mission)}`"
+    return f"you: go on with `{command} autoresearch --resume {shlex.quote(run_id)}`"
