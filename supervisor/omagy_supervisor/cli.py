@@ -15,6 +15,7 @@ from omagy_supervisor.ui.messages import say, say_error, show, speak_in_any_loca
 
 _COMMANDS = {
     "question": "omagy_supervisor.commands.question:question",
+    "stop-conditions": "omagy_supervisor.commands.stop_conditions:stop_conditions",
 }
 """Which function runs a command: it gets the words behind it and the settings, and returns the exit status."""
 

@@ -9,6 +9,7 @@ usage:
   omagy autoresearch list | status | watch | attach | stop
   omagy autoresearch --help                          all options
   omagy question list | show <id> | answer <id> <your answer>
+  omagy stop-conditions list | evaluate --input '<json>'
   omagy --version
 """
 
