@@ -140,7 +140,10 @@ class Lane(Protocol):
         ...
 
     def sweep_locks(self) -> None:
-        """Remove the lock files that killed git commands left in what is only ours."""
+        """Somebody else was let into the lane: remove the locks that killed git commands left in what is only ours.
+
+        Nothing that was seen of the lane before counts any more.
+        """
         ...
 
     def status(self) -> LaneStatus: ...
@@ -190,7 +193,8 @@ class Lane(Protocol):
     def converge(self, commit: str) -> None:
         """Make branch, index and worktree equal ``commit``; ignored files stay.
 
-        What is overwritten must have been saved before. Raises RepositoryError.
+        Nothing is done where a look at the lane just showed it so. What is overwritten must have been saved before.
+        Raises RepositoryError.
         """
         ...
 

@@ -174,7 +174,6 @@ def _await_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessR
 def _launch(
     world: World, state: RunState, spec: SessionSpec, attempt: AttemptFolder, window: str
 ) -> ProcessRef | None:
-    world.lane.sweep_locks()
     world.lane.converge(spec.base_commit)
     refuse_changed_attributes(world)
     answers = world.questions.answers(spec.run_id)

@@ -250,6 +250,17 @@ def test_files_that_are_not_ignored_are_gone_before_a_candidate_is_measured_in_t
     assert all(entry["leftovers_ref"] for entry in done), "nothing is lost"
 
 
+def test_what_a_guard_leaves_in_the_lane_is_gone_before_the_next_session(ws: Workspace) -> None:
+    """Kept at once or not: the lane was seen clean before the guard ran, which says nothing of it afterwards."""
+    prepare(ws, 3, "guard:\n  command: rm value.*; touch left\n")
+    look = sh('(git status --porcelain; cat value.txt) > "$OMAGY_CANDIDATE_FILE.seen"')
+    better = [{"write": {"value.txt": "2"}}, *sh("git commit -q -a -m better"), *ARTIFACT]
+    entries = launch(ws, [better, [*look, *sh(HALF), *ARTIFACT], [*look, *noop()]])
+    assert [entry["decision"] for entry in entries] == ["keep", "discard", "noop"], entries
+    seen = [ws.folder() / f"iterations/{number:04d}/outbox/candidate.json.seen" for number in (2, 3)]
+    assert [path.read_text() for path in seen] == ["2", "2"]
+
+
 # -- what goes on after a session
 
 

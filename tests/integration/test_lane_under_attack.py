@@ -22,6 +22,7 @@ from omagy_supervisor.adapters.git import commands, leftovers
 from omagy_supervisor.adapters.git.checkout import FreshCheckout
 from omagy_supervisor.adapters.git.commands import Git, carried_settings
 from omagy_supervisor.adapters.git.lane import GitLane
+from omagy_supervisor.ports import LaneStatus
 
 RUN = "m-20260131t120000z"
 BRANCH = "autoresearch/m/20260131T120000Z"
@@ -228,6 +229,59 @@ def test_a_planted_commit_graph_is_not_believed(place: Place) -> None:
     one, other = bytes.fromhex(orphan), bytes.fromhex(child)
     graph.write_bytes(forged.replace(one, b"!" * 20).replace(other, one).replace(b"!" * 20, other))
     assert place.lane.pin(candidate_ref(RUN, 1, 1), orphan, place.base) is False
+
+
+# -- looking only where something can have happened
+
+
+def test_a_lane_that_was_just_seen_at_a_commit_is_not_looked_at_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omagy_supervisor.adapters.git.lane._JUST_S", 60.0)
+    place.lane.converge(place.base)
+    (place.folder / "proof").touch()
+    place.lane.converge(place.base)
+    assert (place.folder / "proof").exists()
+
+
+@pytest.mark.parametrize("since", ["somebody was let in", "time went by", "the index was written", "another life"])
+@pytest.mark.parametrize("act", ["echo 9 > value.txt", "touch new", "git commit -qm late --allow-empty"])
+def test_what_was_seen_of_a_lane_does_not_hide_what_came_later(
+    place: Place, monkeypatch: pytest.MonkeyPatch, since: str, act: str
+) -> None:
+    """However soon it came: after a session or a measurement, a pause, a git command, or a new start."""
+    lanes = "omagy_supervisor.adapters.git.lane._JUST_S"
+    monkeypatch.setattr(lanes, 60.0)
+    place.lane.converge(place.base)
+    if since == "somebody was let in":
+        place.lane.sweep_locks()
+    elif since == "time went by":
+        monkeypatch.setattr(lanes, 0.0)
+    elif since == "the index was written":
+        place.sh("touch more && git add more && git reset -q && rm more")
+    else:
+        place.lane = place.made()
+    place.sh(act)
+    place.lane.converge(place.base)
+    assert place.ws.git("status", "--porcelain", cwd=place.folder) == ""
+    assert place.ws.git("rev-parse", "HEAD", cwd=place.folder) == place.base
+
+
+def test_a_lane_that_was_seen_to_be_changed_is_put_right(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From what was seen, without another look: changed, at another commit, on another branch, in a merge."""
+    monkeypatch.setattr("omagy_supervisor.adapters.git.lane._JUST_S", 60.0)
+    place.lane.converge(place.base)
+    for act in ("echo 9 > value.txt; touch new", "git update-ref HEAD $(git commit-tree -p HEAD -m x HEAD^{tree})"):
+        place.sh(act)
+        place.lane.status()
+        place.lane.converge(place.base)
+        assert place.made().status() == LaneStatus(place.base, BRANCH, ())
+    place.sh("git symbolic-ref HEAD refs/heads/elsewhere; git update-ref HEAD $(git rev-parse " + BRANCH + ")")
+    place.lane.status()
+    (place.lane.git_dir / "MERGE_HEAD").write_text(place.base + "\n")
+    place.lane.converge(place.base)
+    assert place.made().status() == LaneStatus(place.base, BRANCH, ())
+    assert not (place.lane.git_dir / "MERGE_HEAD").exists()
 
 
 # -- settings that a session planted

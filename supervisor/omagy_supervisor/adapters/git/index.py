@@ -43,19 +43,20 @@ class LaneIndex:
             remove(damaged)
         self._git.status("read-tree", "HEAD")
 
-    def renew(self, commit: str) -> None:
+    def renew(self, commit: str) -> bool:
         """An index that we did not write is not believed: it can call a file unchanged whatever the file holds.
 
-        Every file is read once for the new one, and those that are as in ``commit`` keep their times.
+        True when it was made anew from ``commit``, and the next git status should note in it what it finds unchanged:
+        so every file is read once, and those that are as in the commit keep their times.
         """
         if self.ours or (self._git.sparse and not self._hides_changes()):
-            return
+            return False
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
         if self._git.sparse:
-            return  # the reset that follows makes it, with the part that is checked out
+            return False  # the reset that follows makes it, with the part that is checked out
         self._git.run("read-tree", commit)
-        self._git.status("update-index", "-q", "--really-refresh")
+        return True
 
     def _hides_changes(self) -> bool:
         """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""

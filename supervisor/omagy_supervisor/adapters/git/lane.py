@@ -27,12 +27,15 @@ from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, read_difference
 from omagy_supervisor.files import fsync_dir
+from omagy_supervisor.machine import monotonic_s
 from omagy_supervisor.ports import Difference, LaneStatus
 
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
 )
+# How long a look at the lane counts.
+_JUST_S = 1.0
 
 
 class GitLane:
@@ -53,6 +56,8 @@ class GitLane:
         self._asked = False
         self._swept = False
         self._saved: set[str] = {plan.start_commit}
+        self._seen: LaneStatus | None = None  # forgotten when somebody else is let in
+        self._seen_at_s = 0.0
         self._broken = False  # HEAD was at a commit that no ref or log may name: it would break the next gc
 
     # -- making it
@@ -63,6 +68,7 @@ class GitLane:
         add_exclude_block(self.common_dir)
         if self._folders.stand():
             self.converge(baseline)
+            self._seen = None  # what the run prepares in it comes next
             return baseline
         self._remove_half_made()
         self._repository.run(self._root, "update-ref", self._ref, baseline)
@@ -110,6 +116,7 @@ class GitLane:
 
     def sweep_locks(self) -> None:
         """All refs of the run are looked through once: as many come, later only where a lock can have come since."""
+        self._seen = None
         locks = [*self.git_dir.glob("*.lock"), self._lock(self._ref), self._lock(kept_ref(self._plan.run_id))]
         if not self._swept:
             locks += (self.common_dir / ref_root(self._plan.run_id)).rglob("*.lock")
@@ -123,13 +130,28 @@ class GitLane:
 
     def status(self) -> LaneStatus:
         self._prove()
-        return self._status()
+        seen = self._status()
+        self._remember(seen)
+        return seen
 
-    def _status(self) -> LaneStatus:
+    def _status(self, *, noting: bool = False) -> LaneStatus:
+        """``noting`` has git write into the index which files it found unchanged."""
         # What was only built inside a submodule is as welcome to stay as ignored files are.
         form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
-        out = self._git.run("status", *form, "--ignore-submodules=untracked")
-        return parse_status(out)
+        env = {"GIT_OPTIONAL_LOCKS": "1"} if noting else {}
+        return parse_status(self._git.run("status", *form, "--ignore-submodules=untracked", env=env))
+
+    def _remember(self, seen: LaneStatus) -> None:
+        self._seen, self._seen_at_s = seen, monotonic_s()
+
+    def _just_seen(self) -> LaneStatus | None:
+        """How the lane was when it was last looked at, where that is how it is still.
+
+        Not when somebody was let in since, nor when time went by (a pause, a machine that slept), nor with an index
+        that can have told anything.
+        """
+        fresh = self._index.ours and monotonic_s() - self._seen_at_s < _JUST_S
+        return self._seen if fresh else None
 
     def resolve(self, commit: str) -> str | None:
         if not is_commit_id(commit):
@@ -202,6 +224,7 @@ class GitLane:
             for path in (index, index.with_name(index.name + ".lock")):
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
+        self._seen = None  # what could not be saved as a commit was moved
         self._update_ref(ref, commit)
         return ref
 
@@ -211,36 +234,44 @@ class GitLane:
         self._update_ref(kept_ref(self._plan.run_id), commit)
 
     def converge(self, commit: str) -> None:
+        wanted = LaneStatus(commit, self._plan.branch_name, ())
+        seen = self._just_seen()
+        if seen != wanted or self._broken or self._in_progress():
+            self._make_equal(wanted, seen or self._look(commit))
+            self._index.was_written()
+            self._remember(wanted)
+        self._bring_back_repositories(commit)
+
+    def _look(self, commit: str) -> LaneStatus:
+        """A look that can be relied on."""
+        self.sweep_locks()
         self._prove()
-        self._index.renew(commit)
-        self._make_equal(commit)
+        return self._status(noting=self._index.renew(commit))
+
+    def _make_equal(self, wanted: LaneStatus, status: LaneStatus) -> None:
+        if status != wanted or self._in_progress():
+            self._overwrite(wanted, status)
         if self._broken:
             self._git.run("reflog", "expire", "--expire=now", "HEAD", self._ref)
             self._broken = False
-        self._index.was_written()
-        self._bring_back_repositories(commit)
 
-    def _make_equal(self, commit: str) -> None:
-        status = self._status()
-        branch = self._plan.branch_name
-        as_wanted = (status.head, status.branch, status.dirty) == (commit, branch, ())
-        if as_wanted and not self._in_progress():
-            return
+    def _overwrite(self, wanted: LaneStatus, status: LaneStatus) -> None:
+        """Make the lane ``wanted``, whose ``status`` is another."""
         self._clear_in_progress()
-        self._quarantine(status.head, commit)
-        if status.branch != branch:
+        self._quarantine(status.head, wanted.head)
+        if status.branch != wanted.branch:
             self._git.run("symbolic-ref", "HEAD", self._ref)
-        self._git.run("reset", "--hard", "--quiet", commit)
+        self._git.run("reset", "--hard", "--quiet", wanted.head)
         left = self._status()
         if left.dirty:
             self._set_aside_repositories(left.dirty, status.head)
             self._git.run("clean", "-ffdq")
-            self._git.run("reset", "--hard", "--quiet", commit)
+            self._git.run("reset", "--hard", "--quiet", wanted.head)
             left = self._status()
-        if left.dirty or left.head != commit:
+        if left != wanted:
             shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
             raise RepositoryError(
-                f"the worktree {self.worktree} cannot be brought to {commit[:12]}: {shown}",
+                f"the worktree {self.worktree} cannot be brought to {wanted.head[:12]}: {shown}",
                 "see `git status` there; a filter or file mode that never settles makes a tree look changed",
             )
 
@@ -287,6 +318,7 @@ class GitLane:
             ):
                 shutil.rmtree(target, ignore_errors=True)
                 shutil.move(folder / path, target)
+                self._seen = None
 
     def _in_progress(self) -> list[Path]:
         return [path for name in _IN_PROGRESS if (path := self.git_dir / name).exists()]
