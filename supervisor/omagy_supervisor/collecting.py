@@ -27,13 +27,13 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     world.lane.sweep_locks()
     _remove_agent_leftovers(world)
     artifact = _read_artifact(world, attempt)
-    status = world.lane.status()
+    candidate = artifact if isinstance(artifact, Candidate) else None
+    status = world.lane.status() if _is_for_operator(candidate) else world.lane.take_over()
     moved = status.head not in ("", spec.base_commit)
     descends, incomplete = _pin(world, spec, status.head) if moved else (False, "")
     moved = moved and not incomplete
     _pin_strayed_branch(world, spec, status)
     difference = world.lane.difference(spec.base_commit, status.head) if moved else None
-    candidate = artifact if isinstance(artifact, Candidate) else None
     problem = artifact.reason if isinstance(artifact, Malformed) else ""
     if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
         problem = incomplete or _integrity(world, spec, candidate, status.head, descends)
@@ -138,9 +138,13 @@ def _resolve(world: World, claimed: str, likely: str) -> str | None:
     return likely if claimed == likely else world.lane.resolve(claimed)
 
 
+def _is_for_operator(candidate: Candidate | None) -> bool:
+    """True when the lane may have to stay exactly as it is."""
+    return candidate is not None and candidate.status in (CandidateStatus.ABORT, CandidateStatus.INTERRUPTED)
+
+
 def _save_leftovers(world: World, spec: SessionSpec, candidate: Candidate | None, status: LaneStatus) -> str | None:
-    for_operator = candidate is not None and candidate.status in (CandidateStatus.ABORT, CandidateStatus.INTERRUPTED)
-    if not status.dirty or for_operator:
+    if not status.dirty or _is_for_operator(candidate):
         return None
     ref = leftovers_ref(spec.run_id, f"{spec.iteration}.{spec.attempt}")
     return world.lane.save_leftovers(ref, spec.folder / "leftovers")

@@ -148,6 +148,13 @@ class Lane(Protocol):
 
     def status(self) -> LaneStatus: ...
 
+    def take_over(self) -> LaneStatus:
+        """As ``status``, from somebody whose index is not believed: it is thrown away, where HEAD can be read.
+
+        What was hidden by it shows; what was only staged in it is as it is in the files.
+        """
+        ...
+
     def resolve(self, commit: str) -> str | None:
         """The full id of the commit that the (short) id ``commit`` names."""
         ...

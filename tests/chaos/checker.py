@@ -18,7 +18,7 @@ from fakes.workspace import Workspace
 from omagy_supervisor.commands.steer import rebuild
 from omagy_supervisor.settings import read_settings
 
-_TEMPORARY = ("*.omagy-tmp", "handover-*", "start-*", "omagy-leftovers-index*", "omagy-snapshot-*")
+_TEMPORARY = ("*.omagy-tmp", "handover-*", "start-*", "omagy-leftovers-index*", "omagy-check*", "omagy-snapshot-*")
 _OWN_LOCK = "autoresearch.lock"
 
 

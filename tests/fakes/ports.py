@@ -268,6 +268,9 @@ class FakeLane:
     def status(self) -> LaneStatus:
         return LaneStatus(self._machine.head, self._plan.branch_name, self._machine.dirty)
 
+    def take_over(self) -> LaneStatus:
+        return self.status()
+
     def resolve(self, commit: str) -> str | None:
         found = [known for known in self._machine.parents if commit and known.startswith(commit)]
         return found[0] if len(found) == 1 else None

@@ -536,6 +536,8 @@ def test_half_done_git_operations_of_a_session_are_cleared(ws: Workspace) -> Non
     )
     found = [decision for decision, _ in verdicts(ws)]
     assert found == ["noop"] * 5 + ["keep"] + ["noop"] * 4 + ["keep"], verdicts(ws)
+    hidden = [ws.git("show", f"{entry['leftovers_ref']}:value.txt") for entry in ws.ledger()["entries"][9:11]]
+    assert hidden == ["50", "60"], "what an index hid is saved as well"
     assert (ws.lane() / "value.txt").read_text() == show(ws, "kept", "value.txt") == "3"
     expect_lane_at_tip(ws)
 

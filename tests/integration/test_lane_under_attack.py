@@ -284,6 +284,23 @@ def test_a_lane_that_was_seen_to_be_changed_is_put_right(place: Place, monkeypat
     assert not (place.lane.git_dir / "MERGE_HEAD").exists()
 
 
+def test_taking_over_a_lane_shows_and_saves_what_an_index_hid(place: Place) -> None:
+    place.lane.converge(place.base)
+    place.sh("git update-index --skip-worktree value.txt; echo 9 > value.txt")
+    assert place.lane.status().dirty == ()
+    assert place.lane.take_over().dirty == ("value.txt",)
+    assert place.ws.git("show", f"{place.save()}:value.txt") == "9"
+    place.comes_back()
+
+
+def test_taking_over_a_lane_whose_head_cannot_be_read_leaves_its_index(place: Place) -> None:
+    place.sh("touch new; git add new; git symbolic-ref HEAD refs/heads/unborn")
+    index = (place.lane.git_dir / "index").read_bytes()
+    assert "new" in place.lane.take_over().dirty
+    assert (place.lane.git_dir / "index").read_bytes() == index
+    assert list(place.lane.git_dir.glob("omagy*")) == []
+
+
 # -- settings that a session planted
 
 

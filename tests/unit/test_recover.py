@@ -65,6 +65,9 @@ class StandingLane:
     def status(self) -> LaneStatus:
         return self._status
 
+    def take_over(self) -> LaneStatus:
+        return self._status
+
     def resolve(self, commit: str) -> str | None:
         return commit
 

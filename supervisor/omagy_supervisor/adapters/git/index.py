@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from omagy_supervisor.adapters.git.lane_git import LaneGit
@@ -58,6 +59,26 @@ class LaneIndex:
         self._git.run("read-tree", commit)
         return True
 
+    def renew_from_head(self) -> bool:
+        """As ``renew``; False, with the index as it was, where what HEAD names cannot be read or is a part of it."""
+        if self.ours or self._git.sparse:
+            return False
+        with self._another() as new:
+            if self._git.status("read-tree", "HEAD", env={"GIT_INDEX_FILE": str(new)})[0] != 0:
+                return False
+            new.replace(self._path)
+            return True
+
+    @contextlib.contextmanager
+    def _another(self) -> Iterator[Path]:
+        """The path of an index that is gone afterwards."""
+        index = self._path.with_name("omagy-check.index")
+        try:
+            yield index
+        finally:
+            for path in (index, index.with_name(index.name + ".lock")):
+                path.unlink(missing_ok=True)
+
     def _hides_changes(self) -> bool:
         """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
         rows = [row for row in self._git.run("ls-files", "-v", "-z").split(b"\0") if row]
@@ -68,11 +89,7 @@ class LaneIndex:
 
     def refused_path(self, commit: str) -> str:
         """The path of ``commit`` that no index can hold; empty when there is none."""
-        index = self._path.with_name("omagy-check.index")
-        try:
+        with self._another() as index:
             status, _, err = self._git.status("read-tree", commit, env={"GIT_INDEX_FILE": str(index)})
-        finally:
-            for path in (index, index.with_name(index.name + ".lock")):
-                path.unlink(missing_ok=True)
         found = _INVALID_PATH.search(err)
         return found[1] if status != 0 and found else ""

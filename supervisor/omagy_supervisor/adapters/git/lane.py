@@ -134,6 +134,15 @@ class GitLane:
         self._remember(seen)
         return seen
 
+    def take_over(self) -> LaneStatus:
+        self._prove()
+        renewed = self._index.renew_from_head()
+        seen = self._status(noting=renewed)
+        if renewed:
+            self._index.was_written()
+        self._remember(seen)
+        return seen
+
     def _status(self, *, noting: bool = False) -> LaneStatus:
         """``noting`` has git write into the index which files it found unchanged."""
         # What was only built inside a submodule is as welcome to stay as ignored files are.
@@ -210,7 +219,7 @@ class GitLane:
             fsync_dir((self.common_dir / ref).parent)
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
-        status = self.status()
+        status = self._just_seen() or self.status()
         if not status.dirty:
             return None
         index = self.git_dir / "omagy-leftovers-index"
