@@ -1,6 +1,6 @@
 """A mission and its settings, complete with defaults (contract section 2)."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct, field
 
@@ -12,7 +12,7 @@ FinalCheck = Literal["kept", "best", "off"]
 Tie = Literal["discard", "smaller_diff"]
 
 
-BASELINE = "baseline"
+BASELINE: Final = "baseline"
 Limit: TypeAlias = float | Literal["baseline"]
 
 

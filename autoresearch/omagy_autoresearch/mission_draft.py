@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.evaluator_scripts import EvaluatorScript
-from omagy_autoresearch.mission import Constraint
+from omagy_autoresearch.mission import Constraint, Isolation
 from omagy_autoresearch.proposal import MISSION, Proposal
 from omagy_autoresearch.yaml_text import Block, render
 
@@ -31,6 +31,7 @@ class MissionDraft(Struct, frozen=True, kw_only=True):
     direction: Direction = Direction.MAXIMIZE
     keep_policy: KeepPolicy = KeepPolicy.SCORE_IMPROVEMENT
     timeout: str = "10m"
+    isolation: Isolation = "lane"
     setup: str | None = None
     guard: str | None = None
     protected: tuple[str, ...] = ()
@@ -120,6 +121,8 @@ def _frontmatter(draft: MissionDraft) -> Block:
         "direction": draft.direction.value,
         "timeout": draft.timeout,
     }
+    if draft.isolation != "lane":
+        evaluator["isolation"] = draft.isolation
     if draft.repeats > 1:
         evaluator["repeats"] = draft.repeats
     if draft.min_improvement:

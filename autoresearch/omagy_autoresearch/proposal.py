@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from omagy_autoresearch.decision import Direction
 from omagy_autoresearch.evaluator_scripts import EvaluatorScript
-from omagy_autoresearch.mission import Constraint
+from omagy_autoresearch.mission import Constraint, Isolation
 
 MISSION = "{mission}"
 """Stands in a proposal's commands for the mission folder, which is not known yet."""
@@ -20,6 +20,7 @@ class RepositoryFacts(Struct, frozen=True):
     texts: Mapping[str, str] = field(default_factory=dict)  # of the marker files that `wanted_texts` names
     tools: frozenset[str] = frozenset()  # of TOOLS, those that are on PATH
     python: str = "python3"  # the interpreter for a command of the repository's
+    modules: frozenset[str] | None = None  # of MODULES, those that this interpreter has; None: it was not asked
 
 
 class Measure(StrEnum):
@@ -54,6 +55,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     direction: Direction
     command: str
     script: EvaluatorScript | None = None
+    isolation: Isolation = "lane"
     setup: str | None = None  # worktree.setup: a lane starts without what git ignores
     guard: str | None = None
     protected: tuple[str, ...] = ()

@@ -1,17 +1,20 @@
-"""Count the tests that pass: that is the score, and more is better.
+"""Count the tests that pass. The count is the score, and more is better.
 
 - A count and not a rate: a test that is deleted or skipped lowers it.
-- `tests` in the answer is how many tests the run knows of. The mission's constraint on it keeps a candidate from
-  having fewer than the baseline; that tests are not added or changed to get a score is what `protected` is for.
-- `pass` says that the run was complete. A candidate that does not build is `pass: false`. A runner that cannot
-  start, finds no test, or fails although no test did is no answer: this script then exits with a status other
-  than 0, and omagy discards the candidate with that reason.
-- What it cannot see: code under test runs in the process of its tests and could lie to the runner. Read what is kept.
+- `tests` in the answer is how many tests the run knows of. A constraint on it (sandbox.md) discards a candidate that
+  has fewer than the baseline; keeping a candidate from adding or changing tests is what `protected` is for.
+- A candidate that does not build is `pass: false`. A runner that cannot start, finds no test, or fails although no
+  test did has measured nothing: then this script exits with a status other than 0 and says why.
+- What it cannot see: the code under test runs in the same process as its tests, and could lie to their runner.
 """
 
+import atexit
+import glob
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,122 +22,155 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from pathlib import Path
 
-# -- yours to edit: commands are run by sh in the root of the worktree; {report} is a file in a temporary folder
+# -- yours to edit: commands are run by sh in the root of the worktree; {out} is a new temporary folder
 BUILD = ""
-COMMAND = "python3 -m pytest -q --junitxml={report}"
-FORMAT = "junit"  # what the runner reports: junit, jest, mocha, tap, go, cargo or unittest
-REPORTS = ""  # where the runner writes its reports if it cannot be told, such as target/surefire-reports/TEST-*.xml
-# --
+COMMAND = "python3 -m pytest -q --junitxml={out}/report.xml"
+FORMAT = "junit"  # junit, jest, mocha, tap, go, cargo or unittest
+REPORTS = ("{out}/report.xml",)  # where the runner writes its report; empty: to stdout
 
+# -- the same in all evaluator scripts that omagy writes
 RESULT = os.environ.get("OMAGY_RESULT_FILE")
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("OMAGY_")}
+INNER = {name: value for name, value in os.environ.items() if not name.startswith("OMAGY_")}
+OUT = tempfile.mkdtemp(prefix="evaluate-")  # {out} in the commands: new, empty, and removed at the end
+MOST = 64 << 20
+atexit.register(shutil.rmtree, OUT, ignore_errors=True)
+signal.signal(signal.SIGTERM, lambda *_: broken("it was stopped"))
 
 
 def broken(reason):
+    """No measurement could be made: no answer at all, which omagy tells apart from a bad one."""
     sys.exit(f"evaluate.py: {reason}")
 
 
-def answer(result):
-    text = json.dumps(result)
-    if RESULT:  # what was left there by the code under test was not written here
+def answer(**result):
+    text = json.dumps(result, allow_nan=False)
+    if RESULT:  # this file counts before stdout, and what lies in it by now was not written here
         Path(RESULT).unlink(missing_ok=True)
         Path(RESULT).write_text(text, encoding="utf-8")
     print(text)
+    sys.exit(0)
 
 
 def run(command):
-    """Exit status and output of a shell command; its end is shown on stderr for whoever has to mend something."""
-    done = subprocess.run(
-        command,
-        shell=True,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    text = done.stdout.decode(errors="replace")
-    print(text[-3000:], file=sys.stderr)
-    if done.returncode in (126, 127):
-        broken(f"the command could not be started: {command}")
-    return done.returncode, text
+    """Exit status and stdout of a shell command. Whoever has to mend something sees the end of it on stderr."""
+    if not command.strip():
+        broken("say at the top of this script what it runs: a command is empty")
+    with tempfile.TemporaryFile() as file:
+        filled = command.replace("{out}", OUT)
+        status = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file).returncode
+        if file.seek(0, os.SEEK_END) > MOST:
+            broken(f"more than {MOST >> 20} MiB of output: {command}")
+        file.seek(0)
+        text = file.read().decode(errors="replace")
+    sys.stderr.write(text[-2000:])
+    if status in (126, 127):
+        broken(f"something could not be started (exit status {status}): {command}")
+    return status, text
+
+
+def files_of(patterns):
+    """The files that paths and patterns stand for; a folder stands for all in it."""
+    named = [path for pattern in patterns for path in glob.glob(pattern.replace("{out}", OUT), recursive=True)]
+    folders = [path for path in named if at_home(path) and Path(path).is_dir()]
+    inside = [str(Path(top, name)) for folder in folders for top, _, names in os.walk(folder) for name in names]
+    return sorted({path for path in (*named, *inside) if at_home(path) and Path(path).is_file()})
+
+
+def at_home(path):
+    """True; a link could lead out of the worktree, and nothing there is to be read or removed."""
+    place = Path(path).resolve()
+    if not {Path.cwd().resolve(), Path(OUT).resolve()} & set(place.parents):
+        broken(f"{path} leads out of the worktree")
+    return True
+
+
+def remove_old(patterns):
+    """Take away what earlier runs left, or it would count again. What git tracks is nobody's to remove."""
+    for path in files_of(patterns):
+        tracks = ["git", "ls-files", "--error-unmatch", "--", path]
+        if subprocess.run(tracks, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+            broken(f"{path} is to be made anew by each evaluation, but git tracks it")
+        Path(path).unlink()
+
+
+# --
 
 
 def read_junit(texts):
     counts = Counter()
-    for text in texts:
-        for case in ET.fromstring(text).iter("testcase"):
-            found = {child.tag for child in case}
-            bad = "failed" if found & {"failure", "error"} else "skipped" if "skipped" in found else "passed"
-            counts["skipped" if case.get("status") in ("disabled", "notrun") else bad] += 1
+    for case in (case for text in texts for case in ET.fromstring(text).iter("testcase")):
+        tags = {child.tag for child in case}
+        skipped = "skipped" in tags or case.get("status") in ("disabled", "notrun")
+        counts["failed" if tags & {"failure", "error"} else "skipped" if skipped else "passed"] += 1
     return counts
 
 
 def read_jest(texts):
-    names = {"passed": "numPassedTests", "failed": "numFailedTests", "skipped": "numPendingTests"}
+    """A file that could not be run counts as one failed test."""
     counts = Counter()
     for data in map(json.loads, texts):
-        counts.update({word: data[name] for word, name in names.items()})
-        counts["failed"] += data.get("numRuntimeErrorTestSuites", 0)
+        skipped = data["numPendingTests"] + data.get("numTodoTests", 0)
+        failed = data["numFailedTests"] + data.get("numRuntimeErrorTestSuites", 0)
+        counts.update(passed=data["numPassedTests"], failed=failed, skipped=skipped)
     return counts
 
 
 def read_mocha(texts):
-    names = {"passed": "passes", "failed": "failures", "skipped": "pending"}
-    stats = [json.loads(text[text.index("{") :])["stats"] for text in texts]
-    return sum((Counter({word: one[name] for word, name in names.items()}) for one in stats), Counter())
+    counts = Counter()
+    for stats in (json.loads(text[text.index("{") :])["stats"] for text in texts):
+        counts.update(passed=stats["passes"], failed=stats["failures"], skipped=stats["pending"])
+    return counts
 
 
 def read_tap(texts):
-    """The innermost tests: one that has subtests says only what these said."""
-    counts, inner = Counter(), -1
+    """The innermost tests: a line that closes subtests only repeats what these said."""
+    counts, before = Counter(), -1
     for line in "\n".join(texts).splitlines():
         found = re.match(r"( *)(not )?ok\b(.*)", line)
-        if not found:
+        if found is None:
             continue
         depth = len(found[1])
-        if inner <= depth:
+        if depth >= before:
             skipped = re.search(r"# *(skip|todo)", found[3], re.IGNORECASE)
             counts["skipped" if skipped else "failed" if found[2] else "passed"] += 1
-        inner = depth
+        before = depth
     return counts
 
 
 def read_go(texts):
-    """Go's stream of events. A package that fails without a failing test counts as one."""
+    """A package that fails although none of its tests did counts as one failed test."""
     words = {"pass": "passed", "fail": "failed", "skip": "skipped"}
-    counts, failed, packages = Counter(), set(), set()
-    for line in "\n".join(texts).splitlines():
-        event = json.loads(line) if line.startswith("{") else {}
-        word, package = words.get(event.get("Action")), event.get("Package", "")
+    counts, explained, failed = Counter(), set(), set()
+    for event in (json.loads(line) for text in texts for line in text.splitlines() if line.startswith("{")):
+        word = words.get(event.get("Action"))
         if word and "Test" in event:
             counts[word] += 1
-            failed |= {package} if word == "failed" else set()
-        elif word == "failed":
-            packages.add(package)
-    counts["failed"] += len(packages - failed)
+        if word == "failed":
+            (explained if "Test" in event else failed).add(event.get("Package"))
+    counts["failed"] += len(failed - explained)
     return counts
 
 
 def read_cargo(texts):
     counts = Counter()
-    pattern = r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored"
-    for passed, failed, ignored in re.findall(pattern, "\n".join(texts), re.MULTILINE):
-        counts.update(passed=int(passed), failed=int(failed), skipped=int(ignored))
+    line = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+    for numbers in (found for text in texts for found in line.findall(text)):
+        passed, failed, skipped = map(int, numbers)
+        counts.update(passed=passed, failed=failed, skipped=skipped)
     return counts
 
 
 def read_unittest(texts):
-    """The last summary of Python's own runner."""
-    text = "\n".join(texts)
-    ran = re.findall(r"^Ran (\d+) tests? in ", text, re.MULTILINE)
-    ended = re.findall(r"^(?:OK|FAILED)(?: \((.*)\))?\s*$", text, re.MULTILINE)
-    if not ran or not ended:
+    """The last summary, as Python's own runner writes it at its end."""
+    last = r"^Ran (\d+) tests? in .*\n\n(?:OK|FAILED|NO TESTS RAN)(?: \(([^)]*)\))?\s*\Z"
+    found = re.search(last, "".join(texts), re.MULTILINE)
+    if found is None:
         return Counter()
-    said = {word: int(number) for word, number in re.findall(r"([a-z ]+)=(\d+)", ended[-1])}
-    failed = sum(said.get(word, 0) for word in ("failures", "errors", " errors", " unexpected successes"))
-    failed += said.get("unexpected successes", 0)
-    skipped = sum(said.get(word, 0) for word in ("skipped", " skipped", "expected failures", " expected failures"))
-    return Counter(passed=max(int(ran[-1]) - failed - skipped, 0), failed=failed, skipped=skipped)
+    said = Counter({word: int(number) for word, number in re.findall(r"([a-z ]+)=(\d+)", found[2] or "")})
+    said = Counter({word.strip(): number for word, number in said.items()})
+    failed = said["failures"] + said["errors"] + said["unexpected successes"]
+    skipped = said["skipped"] + said["expected failures"]
+    return Counter(passed=max(int(found[1]) - failed - skipped, 0), failed=failed, skipped=skipped)
 
 
 READERS = {
@@ -148,41 +184,24 @@ READERS = {
 }
 
 
-def tracked(path):
-    return subprocess.run(["git", "ls-files", "--error-unmatch", "--", path], capture_output=True).returncode == 0
-
-
-def old_reports():
-    """Take away reports of earlier runs, or they would be counted again."""
-    for path in map(str, Path().glob(REPORTS) if REPORTS else ()):
-        if tracked(path):
-            broken(f"{path} is tracked by git: a report of this run must not be")
-        Path(path).unlink()
-
-
 def main():
-    old_reports()
+    remove_old(REPORTS)
     if BUILD and run(BUILD)[0] != 0:
-        return answer({"pass": False, "reason": "it does not build"})
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report"
-        status, output = run(COMMAND.replace("{report}", str(report)))
-        files = sorted(Path().glob(REPORTS)) if REPORTS else [report] if "{report}" in COMMAND else []
-        texts = [file.read_text(errors="replace") for file in files if file.is_file()]
-    if not texts and files + [None] * bool(REPORTS):
+        answer(**{"pass": False, "reason": "it does not build"})
+    status, output = run(COMMAND)
+    texts = [Path(path).read_text(encoding="utf-8", errors="replace") for path in files_of(REPORTS)]
+    if REPORTS and not texts:
         broken(f"the test runner ended with status {status} and wrote no report")
     try:
-        counts = READERS[FORMAT](texts or [output])
+        counts = READERS[FORMAT](texts if REPORTS else [output])
     except (ET.ParseError, ValueError, KeyError, TypeError) as error:
-        return broken(f"the test runner's report cannot be read: {error}")
-    if not sum(counts.values()):
-        broken(f"the test runner found no tests (its exit status: {status})")
-    if status != 0 and not counts["failed"]:
-        broken(f"the test runner ended with status {status} although no test failed")
+        broken(f"the report cannot be read as {FORMAT}: {error}")
     total = sum(counts.values())
-    return answer(
-        {"pass": True, "score": counts["passed"], "tests": total, **{w: counts[w] for w in ("failed", "skipped")}}
-    )
+    if not total:
+        broken(f"the test runner found no tests (its exit status is {status})")
+    if status != 0 and not counts["failed"]:
+        broken(f"the test runner ended with status {status}, although no test failed")
+    answer(**{"pass": True, "score": counts["passed"], "tests": total, **counts})
 
 
 if __name__ == "__main__":

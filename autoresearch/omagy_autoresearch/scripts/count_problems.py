@@ -1,0 +1,125 @@
+"""Count what a linter, type checker or compiler complains of. The count is the score, and less is better.
+
+- `suppressions` in the answer counts the comments that silence it. A constraint on it (sandbox.md) discards a
+  candidate that has more of them than the baseline; the configuration is kept by `protected`.
+- Code that cannot even be parsed is `pass: false`, because it hides what else is wrong with it.
+- A checker that cannot start, crashes, or fails without a complaint that PROBLEM matches has measured nothing:
+  then this script exits with a status other than 0 and says why.
+- What it cannot see: code that was deleted (a guard that runs the tests sees that), or types that were made vague.
+"""
+
+import atexit
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# -- yours to edit: commands are run by sh in the root of the worktree; {out} is a new temporary folder
+COMMAND = ""
+PROBLEM = r"^\S[^:\n]*:\d+:\d+: "  # a regular expression that matches once for each complaint on stdout
+FATAL = ""  # one that matches when something could not be parsed or compiled
+STATUSES = (0, 1)  # exit statuses of a checker that has done its work
+SUPPRESSION = ""  # a regular expression for a comment that silences it
+SOURCES = (".py",)  # ends of the names of files that may hold one
+
+# -- the same in all evaluator scripts that omagy writes
+RESULT = os.environ.get("OMAGY_RESULT_FILE")
+INNER = {name: value for name, value in os.environ.items() if not name.startswith("OMAGY_")}
+OUT = tempfile.mkdtemp(prefix="evaluate-")  # {out} in the commands: new, empty, and removed at the end
+MOST = 64 << 20
+atexit.register(shutil.rmtree, OUT, ignore_errors=True)
+signal.signal(signal.SIGTERM, lambda *_: broken("it was stopped"))
+
+
+def broken(reason):
+    """No measurement could be made: no answer at all, which omagy tells apart from a bad one."""
+    sys.exit(f"evaluate.py: {reason}")
+
+
+def answer(**result):
+    text = json.dumps(result, allow_nan=False)
+    if RESULT:  # this file counts before stdout, and what lies in it by now was not written here
+        Path(RESULT).unlink(missing_ok=True)
+        Path(RESULT).write_text(text, encoding="utf-8")
+    print(text)
+    sys.exit(0)
+
+
+def run(command):
+    """Exit status and stdout of a shell command. Whoever has to mend something sees the end of it on stderr."""
+    if not command.strip():
+        broken("say at the top of this script what it runs: a command is empty")
+    with tempfile.TemporaryFile() as file:
+        filled = command.replace("{out}", OUT)
+        status = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file).returncode
+        if file.seek(0, os.SEEK_END) > MOST:
+            broken(f"more than {MOST >> 20} MiB of output: {command}")
+        file.seek(0)
+        text = file.read().decode(errors="replace")
+    sys.stderr.write(text[-2000:])
+    if status in (126, 127):
+        broken(f"something could not be started (exit status {status}): {command}")
+    return status, text
+
+
+def files_of(patterns):
+    """The files that paths and patterns stand for; a folder stands for all in it."""
+    named = [path for pattern in patterns for path in glob.glob(pattern.replace("{out}", OUT), recursive=True)]
+    folders = [path for path in named if at_home(path) and Path(path).is_dir()]
+    inside = [str(Path(top, name)) for folder in folders for top, _, names in os.walk(folder) for name in names]
+    return sorted({path for path in (*named, *inside) if at_home(path) and Path(path).is_file()})
+
+
+def at_home(path):
+    """True; a link could lead out of the worktree, and nothing there is to be read or removed."""
+    place = Path(path).resolve()
+    if not {Path.cwd().resolve(), Path(OUT).resolve()} & set(place.parents):
+        broken(f"{path} leads out of the worktree")
+    return True
+
+
+def remove_old(patterns):
+    """Take away what earlier runs left, or it would count again. What git tracks is nobody's to remove."""
+    for path in files_of(patterns):
+        tracks = ["git", "ls-files", "--error-unmatch", "--", path]
+        if subprocess.run(tracks, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+            broken(f"{path} is to be made anew by each evaluation, but git tracks it")
+        Path(path).unlink()
+
+
+# --
+
+
+ELSEWHERE = {"node_modules", "target", "build", "dist", "vendor", "venv", "__pycache__"}
+
+
+def suppressions():
+    pattern, count = re.compile(SUPPRESSION), 0
+    for top, folders, names in os.walk("."):
+        folders[:] = [name for name in folders if name not in ELSEWHERE and not name.startswith(".")]
+        for path in (Path(top, name) for name in names if name.endswith(SOURCES)):
+            if path.is_file() and not path.is_symlink():
+                count += len(pattern.findall(path.read_text(encoding="utf-8", errors="replace")))
+    return count
+
+
+def main():
+    status, output = run(COMMAND)
+    count = len(re.findall(PROBLEM, output, re.MULTILINE))
+    if FATAL and re.search(FATAL, output, re.MULTILINE):
+        answer(**{"pass": False, "reason": "something cannot be parsed or compiled"})
+    if status not in STATUSES:
+        broken(f"the checker ended with status {status}")
+    if status != 0 and not count:
+        broken(f"the checker ended with status {status}, but nothing it printed matches PROBLEM")
+    answer(**{"pass": True, "score": count, **({"suppressions": suppressions()} if SUPPRESSION else {})})
+
+
+if __name__ == "__main__":
+    main()
