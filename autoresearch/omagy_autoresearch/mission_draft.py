@@ -132,8 +132,9 @@ def _frontmatter(draft: MissionDraft) -> Block:
     front: Block = {"evaluator": evaluator}
     if draft.guard:
         front["guard"] = {"command": draft.in_place(draft.guard), "timeout": draft.timeout}
-    if draft.protected:
-        front["protected"] = list(draft.protected)
+    protected = (*(() if draft.script is None else (f"{draft.place}/**",)), *draft.protected)
+    if protected:
+        front["protected"] = list(protected)
     if draft.editable:
         front["editable"] = list(draft.editable)
     if draft.setup:

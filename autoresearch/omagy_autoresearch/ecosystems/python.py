@@ -49,7 +49,8 @@ class _Project:
         self.tests = [path for path in self.files if _TEST.fullmatch(path)]
         self.test_globs = evidence.folders_with(self.tests, lambda _: True)
         self.sample = "\n".join(facts.texts.get(part.path(path), "") for path in self.tests)
-        self.source = "src" if any(path.startswith("src/") for path in self.files) else ""
+        self.source = "src" if any(path.startswith("src/") for path in self.files) else "."
+        self.environment = _import_path(self.files)
         self.python = shlex.quote(facts.python)
 
     def proposals(self) -> Iterator[Proposal]:
@@ -63,10 +64,11 @@ class _Project:
     # -- what they have in common
 
     def module(self, command: str) -> str:
-        """``python -m …`` in the project's folder; a package in src/ is taken from the lane, not from where it is
-        installed."""
-        path = "PYTHONPATH=src " if self.source else ""
-        return self.part.command(f"{path}{self.python} -m {command}")
+        """``python -m …`` in the project's folder, which imports the packages that lie there.
+
+        An editable installation in the user's environment would else have the user's checkout measured.
+        """
+        return self.part.command(f"{self.environment}{self.python} -m {command}")
 
     def needs(self, *modules: str) -> tuple[str, ...]:
         known = self.facts.modules
@@ -152,7 +154,9 @@ class _Project:
                 why=f"{path} looks like a benchmark",
                 direction=Direction.MINIMIZE,
                 script=script(
-                    "time_command", COMMAND=self.timed(f"{self.python} {shlex.quote(path)}"), SAME_OUTPUT=False
+                    "time_command",
+                    COMMAND=self.part.command(f"{self.environment}{self.python} {shlex.quote(path)}"),
+                    SAME_OUTPUT=False,
                 ),
                 guard=self.guard,
                 protected=(self.part.path(path), *self.protected_tests),
@@ -160,9 +164,6 @@ class _Project:
                 min_improvement="2%",
                 caution=f"that {path} still does its work: tests as a guard see part of it",
             )
-
-    def timed(self, command: str) -> str:
-        return self.part.command(("PYTHONPATH=src " if self.source else "") + command)
 
     def _benchmarks(
         self, name: str, why: str, *, needs: tuple[str, ...], protected: tuple[str, ...], **settings: Any
@@ -185,7 +186,6 @@ class _Project:
         )
 
     def _problems(self) -> Iterator[Proposal]:
-        target = self.source or "."
         names = set(self.part.within(self.facts))
         if "[tool.ruff" in self.text or names & {"ruff.toml", ".ruff.toml"}:
             here = "ruff" in self.facts.tools
@@ -208,7 +208,7 @@ class _Project:
                 configuration=("**/.flake8",),
             )
         if "[tool.mypy" in self.text or "[mypy" in self.text or names & {"mypy.ini", ".mypy.ini"}:
-            files = "" if re.search(r"^files\s*=", self.text, re.MULTILINE) else f" {target}"
+            files = "" if re.search(r"^files\s*=", self.text, re.MULTILINE) else f" {self.source}"
             yield self._checker(
                 "mypy",
                 Measure.TYPES,
@@ -261,12 +261,12 @@ class _Project:
             return
         if plugin:
             command = self.module(
-                f"pytest -q -p no:cacheprovider --cov={self.source or '.'} --cov-report=xml:{{out}}/coverage.xml"
+                f"pytest -q -p no:cacheprovider --cov={self.source} --cov-report=xml:{{out}}/coverage.xml"
             )
             command = command.replace(f"{self.python} -m", f"COVERAGE_FILE={{out}}/data {self.python} -m")
         else:
             run = self.test_command.rsplit(f"{self.python} -m ", 1)[1]
-            export = f"export COVERAGE_FILE={{out}}/data{'; export PYTHONPATH=src' if self.source else ''}"
+            export = f"export COVERAGE_FILE={{out}}/data {self.environment}".rstrip()
             tool = f"{self.python} -m coverage"
             command = self.part.command(
                 f"{export}; {tool} run -m {run}; status=$?; {tool} xml -q -o {{out}}/coverage.xml; exit $status"
@@ -305,6 +305,16 @@ class _Project:
         )
 
 
+def _import_path(files: list[str]) -> str:
+    """The variable that has Python find the packages of a checkout; empty where the folder itself is enough."""
+    packages = {path.rpartition("/")[0] for path in files if path.endswith("/__init__.py")}
+    tops = {folder for folder in packages if folder.rpartition("/")[0] not in packages}
+    roots = {folder.rpartition("/")[0] for folder in tops} | {"src" for path in files if path.startswith("src/")}
+    useful = sorted(root for root in roots if root and not _ELSEWHERE.match(root))[:4]
+    return f"PYTHONPATH={shlex.quote(':'.join(useful))} " if useful else ""
+
+
+_ELSEWHERE = re.compile(r"(?:.*/)?(?:tests?|docs?|examples?|vendor|third_party|build|\..*)(?:/|$)")
 _VAGUE = {
     Measure.LINT: "code that was deleted instead of mended: the guard's tests see part of it",
     Measure.TYPES: "types that were made vague (Any, casts): read what is kept",

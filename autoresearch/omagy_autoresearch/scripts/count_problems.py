@@ -31,6 +31,8 @@ SOURCES = (".py",)  # ends of the names of files that may hold one
 # -- the same in all evaluator scripts that omagy writes
 RESULT = os.environ.get("OMAGY_RESULT_FILE")
 INNER = {name: value for name, value in os.environ.items() if not name.startswith("OMAGY_")}
+BASELINE = os.environ.get("OMAGY_ITERATION", "0") == "0"
+MISSION = os.path.relpath(Path(__file__).resolve().parent)
 OUT = tempfile.mkdtemp(prefix="evaluate-")  # {out} in the commands: new, empty, and removed at the end
 MOST = 64 << 20
 atexit.register(shutil.rmtree, OUT, ignore_errors=True)
@@ -51,21 +53,28 @@ def answer(**result):
     sys.exit(0)
 
 
+def unfit(reason):
+    """A candidate is refused for it. A starting point that is unfit is nothing to start from: that is a fault."""
+    if BASELINE:
+        broken(reason)
+    answer(**{"pass": False, "reason": reason})
+
+
 def run(command):
     """Exit status and stdout of a shell command. Whoever has to mend something sees the end of it on stderr."""
     if not command.strip():
         broken("say at the top of this script what it runs: a command is empty")
     with tempfile.TemporaryFile() as file:
         filled = command.replace("{out}", OUT)
-        status = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file).returncode
+        done = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file, check=False)
         if file.seek(0, os.SEEK_END) > MOST:
             broken(f"more than {MOST >> 20} MiB of output: {command}")
         file.seek(0)
         text = file.read().decode(errors="replace")
     sys.stderr.write(text[-2000:])
-    if status in (126, 127):
-        broken(f"something could not be started (exit status {status}): {command}")
-    return status, text
+    if done.returncode in (126, 127):
+        broken(f"something could not be started (exit status {done.returncode}): {command}")
+    return done.returncode, text
 
 
 def files_of(patterns):
@@ -88,7 +97,7 @@ def remove_old(patterns):
     """Take away what earlier runs left, or it would count again. What git tracks is nobody's to remove."""
     for path in files_of(patterns):
         tracks = ["git", "ls-files", "--error-unmatch", "--", path]
-        if subprocess.run(tracks, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+        if subprocess.run(tracks, capture_output=True, check=False).returncode == 0:
             broken(f"{path} is to be made anew by each evaluation, but git tracks it")
         Path(path).unlink()
 
@@ -96,6 +105,7 @@ def remove_old(patterns):
 # --
 
 
+OWN = (f"{MISSION}/", f"./{MISSION}/")  # what it says of this folder is not counted
 ELSEWHERE = {"node_modules", "target", "build", "dist", "vendor", "venv", "__pycache__"}
 
 
@@ -104,19 +114,20 @@ def suppressions():
     for top, folders, names in os.walk("."):
         folders[:] = [name for name in folders if name not in ELSEWHERE and not name.startswith(".")]
         for path in (Path(top, name) for name in names if name.endswith(SOURCES)):
-            if path.is_file() and not path.is_symlink():
+            if path.is_file() and not path.is_symlink() and not str(path).startswith(OWN):
                 count += len(pattern.findall(path.read_text(encoding="utf-8", errors="replace")))
     return count
 
 
 def main():
-    status, output = run(COMMAND)
+    status, printed = run(COMMAND)
+    output = "\n".join(line for line in printed.splitlines() if not line.startswith(OWN))
     count = len(re.findall(PROBLEM, output, re.MULTILINE))
     if FATAL and re.search(FATAL, output, re.MULTILINE):
-        answer(**{"pass": False, "reason": "something cannot be parsed or compiled"})
+        unfit("something cannot be parsed or compiled")
     if status not in STATUSES:
         broken(f"the checker ended with status {status}")
-    if status != 0 and not count:
+    if status != 0 and not re.search(PROBLEM, printed, re.MULTILINE):
         broken(f"the checker ended with status {status}, but nothing it printed matches PROBLEM")
     answer(**{"pass": True, "score": count, **({"suppressions": suppressions()} if SUPPRESSION else {})})
 

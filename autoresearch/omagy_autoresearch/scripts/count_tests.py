@@ -3,8 +3,9 @@
 - A count and not a rate: a test that is deleted or skipped lowers it.
 - `tests` in the answer is how many tests the run knows of. A constraint on it (sandbox.md) discards a candidate that
   has fewer than the baseline; keeping a candidate from adding or changing tests is what `protected` is for.
-- A candidate that does not build is `pass: false`. A runner that cannot start, finds no test, or fails although no
-  test did has measured nothing: then this script exits with a status other than 0 and says why.
+- A candidate that does not build is `pass: false`. A starting point that does not, or a runner that cannot start,
+  finds no test, or fails although no test did, has measured nothing: then this script exits with a status other
+  than 0 and says why.
 - What it cannot see: the code under test runs in the same process as its tests, and could lie to their runner.
 """
 
@@ -31,6 +32,8 @@ REPORTS = ("{out}/report.xml",)  # where the runner writes its report; empty: to
 # -- the same in all evaluator scripts that omagy writes
 RESULT = os.environ.get("OMAGY_RESULT_FILE")
 INNER = {name: value for name, value in os.environ.items() if not name.startswith("OMAGY_")}
+BASELINE = os.environ.get("OMAGY_ITERATION", "0") == "0"
+MISSION = os.path.relpath(Path(__file__).resolve().parent)
 OUT = tempfile.mkdtemp(prefix="evaluate-")  # {out} in the commands: new, empty, and removed at the end
 MOST = 64 << 20
 atexit.register(shutil.rmtree, OUT, ignore_errors=True)
@@ -51,21 +54,28 @@ def answer(**result):
     sys.exit(0)
 
 
+def unfit(reason):
+    """A candidate is refused for it. A starting point that is unfit is nothing to start from: that is a fault."""
+    if BASELINE:
+        broken(reason)
+    answer(**{"pass": False, "reason": reason})
+
+
 def run(command):
     """Exit status and stdout of a shell command. Whoever has to mend something sees the end of it on stderr."""
     if not command.strip():
         broken("say at the top of this script what it runs: a command is empty")
     with tempfile.TemporaryFile() as file:
         filled = command.replace("{out}", OUT)
-        status = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file).returncode
+        done = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file, check=False)
         if file.seek(0, os.SEEK_END) > MOST:
             broken(f"more than {MOST >> 20} MiB of output: {command}")
         file.seek(0)
         text = file.read().decode(errors="replace")
     sys.stderr.write(text[-2000:])
-    if status in (126, 127):
-        broken(f"something could not be started (exit status {status}): {command}")
-    return status, text
+    if done.returncode in (126, 127):
+        broken(f"something could not be started (exit status {done.returncode}): {command}")
+    return done.returncode, text
 
 
 def files_of(patterns):
@@ -88,7 +98,7 @@ def remove_old(patterns):
     """Take away what earlier runs left, or it would count again. What git tracks is nobody's to remove."""
     for path in files_of(patterns):
         tracks = ["git", "ls-files", "--error-unmatch", "--", path]
-        if subprocess.run(tracks, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+        if subprocess.run(tracks, capture_output=True, check=False).returncode == 0:
             broken(f"{path} is to be made anew by each evaluation, but git tracks it")
         Path(path).unlink()
 
@@ -187,7 +197,7 @@ READERS = {
 def main():
     remove_old(REPORTS)
     if BUILD and run(BUILD)[0] != 0:
-        answer(**{"pass": False, "reason": "it does not build"})
+        unfit("it does not build")
     status, output = run(COMMAND)
     texts = [Path(path).read_text(encoding="utf-8", errors="replace") for path in files_of(REPORTS)]
     if REPORTS and not texts:
@@ -201,7 +211,8 @@ def main():
         broken(f"the test runner found no tests (its exit status is {status})")
     if status != 0 and not counts["failed"]:
         broken(f"the test runner ended with status {status}, although no test failed")
-    answer(**{"pass": True, "score": counts["passed"], "tests": total, **counts})
+    rest = {word: counts[word] for word in ("failed", "skipped")}
+    answer(**{"pass": True, "score": counts["passed"], "tests": total, **rest})
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ SAME_OUTPUT = True  # False for a command that prints times or dates
 # -- the same in all evaluator scripts that omagy writes
 RESULT = os.environ.get("OMAGY_RESULT_FILE")
 INNER = {name: value for name, value in os.environ.items() if not name.startswith("OMAGY_")}
+BASELINE = os.environ.get("OMAGY_ITERATION", "0") == "0"
+MISSION = os.path.relpath(Path(__file__).resolve().parent)
 OUT = tempfile.mkdtemp(prefix="evaluate-")  # {out} in the commands: new, empty, and removed at the end
 MOST = 64 << 20
 atexit.register(shutil.rmtree, OUT, ignore_errors=True)
@@ -51,21 +53,28 @@ def answer(**result):
     sys.exit(0)
 
 
+def unfit(reason):
+    """A candidate is refused for it. A starting point that is unfit is nothing to start from: that is a fault."""
+    if BASELINE:
+        broken(reason)
+    answer(**{"pass": False, "reason": reason})
+
+
 def run(command):
     """Exit status and stdout of a shell command. Whoever has to mend something sees the end of it on stderr."""
     if not command.strip():
         broken("say at the top of this script what it runs: a command is empty")
     with tempfile.TemporaryFile() as file:
         filled = command.replace("{out}", OUT)
-        status = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file).returncode
+        done = subprocess.run(filled, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=file, check=False)
         if file.seek(0, os.SEEK_END) > MOST:
             broken(f"more than {MOST >> 20} MiB of output: {command}")
         file.seek(0)
         text = file.read().decode(errors="replace")
     sys.stderr.write(text[-2000:])
-    if status in (126, 127):
-        broken(f"something could not be started (exit status {status}): {command}")
-    return status, text
+    if done.returncode in (126, 127):
+        broken(f"something could not be started (exit status {done.returncode}): {command}")
+    return done.returncode, text
 
 
 def files_of(patterns):
@@ -88,7 +97,7 @@ def remove_old(patterns):
     """Take away what earlier runs left, or it would count again. What git tracks is nobody's to remove."""
     for path in files_of(patterns):
         tracks = ["git", "ls-files", "--error-unmatch", "--", path]
-        if subprocess.run(tracks, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+        if subprocess.run(tracks, capture_output=True, check=False).returncode == 0:
             broken(f"{path} is to be made anew by each evaluation, but git tracks it")
         Path(path).unlink()
 
@@ -100,13 +109,15 @@ def timed():
     """The seconds of one run, and what it printed."""
     command = COMMAND.replace("{out}", OUT)
     before = time.perf_counter()
-    done = subprocess.run(command, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    done = subprocess.run(  # nothing but the command runs between the two looks at the clock
+        command, shell=True, env=INNER, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False
+    )
     seconds = time.perf_counter() - before
     if done.returncode in (126, 127):
         broken(f"something could not be started (exit status {done.returncode}): {COMMAND}")
     if done.returncode != 0:
         sys.stderr.write(done.stdout[-2000:].decode(errors="replace"))
-        answer(**{"pass": False, "reason": f"the command fails with status {done.returncode}"})
+        unfit(f"the command fails with status {done.returncode}")
     return seconds, done.stdout
 
 
@@ -114,7 +125,7 @@ def main():
     if not COMMAND.strip():
         broken("say at the top of this script what is timed: COMMAND is empty")
     if PREPARE and run(PREPARE)[0] != 0:
-        answer(**{"pass": False, "reason": "it does not build"})
+        unfit("it does not build")
     timed()
     runs = [timed() for _ in range(RUNS)]
     seconds = [one for one, _ in runs]

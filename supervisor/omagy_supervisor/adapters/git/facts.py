@@ -108,3 +108,21 @@ def submodules(git: Git, facts: RepositoryFacts) -> list[str]:
     if status != 0:
         return []
     return [row.partition("\n")[2] for row in out.decode("utf-8", "replace").split("\0") if row]
+
+
+def tracked_paths(git: Git, root: Path, limit: int) -> tuple[str, ...]:
+    """The tracked files of ``root``, those nearest to it first, at most ``limit``.
+
+    Names that are no UTF-8, or that hold control characters, are left out: no command line can be trusted with them.
+    """
+    listed = git.run(root, "ls-files", "-z").split(b"\0")
+    near = sorted((name for name in listed if name), key=lambda name: (name.count(b"/"), name))
+    return tuple(name for name in map(_printable, near[:limit]) if name)
+
+
+def _printable(name: bytes) -> str:
+    try:
+        text = name.decode()
+    except UnicodeDecodeError:
+        return ""
+    return text if text.isprintable() else ""
