@@ -19,6 +19,7 @@ from omagy_autoresearch.mission import (
     WorktreeSettings,
 )
 from omagy_autoresearch.mission_keys import BLOCKS, KEYS, LISTS, Parser
+from omagy_autoresearch.placeholder import placeholder, unfinished
 from omagy_autoresearch.spelling import nearest
 
 Lines = Callable[[tuple[str, ...]], int | None]
@@ -112,11 +113,35 @@ class _Check:
                 "needs budget.prices to know what tokens cost",
                 "add below budget, per million tokens: prices: {input: 1.25, cached_input: 0.125, output: 10}",
             )
+        self.written(contract)
+
+    def written(self, contract: Contract) -> None:
+        """Refuse commands that somebody still has to write (contract section 9)."""
+        evaluator, holdout, guard = contract.evaluator, contract.evaluator.holdout, contract.guard
+        said = placeholder(evaluator.command)
+        if said:
+            raise self.error(("evaluator", "command"), f"{said} is a placeholder, not a measurement", _PROPOSED)
+        others = (
+            (("evaluator", "build"), evaluator.build),
+            (("evaluator", "holdout"), holdout and holdout.command),
+            (("guard", "command"), guard and guard.command),
+            (("worktree", "setup"), contract.worktree.setup),
+        )
+        for path, command in others:
+            said = unfinished(command) if command else ""
+            if said:
+                raise self.error(path, f"{said} is a placeholder", "write the command, or remove the key")
 
     def required(self, values: Mapping[str, Any], *keys: str) -> None:
         for key in keys:
             if key not in values:
                 raise self.error(("evaluator",), f"{key} is missing", f"add `{key}:` below evaluator")
+
+
+_PROPOSED = (
+    "write the command that measures a candidate; `omagy autoresearch init` on a terminal proposes some\n"
+    "(if it is meant as it stands, put it into a script)"
+)
 
 
 def _shown(value: Any) -> str:
