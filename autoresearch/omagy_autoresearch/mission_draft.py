@@ -3,11 +3,11 @@
 import shlex
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.evaluator_scripts import EvaluatorScript
 from omagy_autoresearch.mission import Constraint, Isolation
+from omagy_autoresearch.mission_templates import TEMPLATES
 from omagy_autoresearch.proposal import MISSION, Proposal
 from omagy_autoresearch.yaml_text import Block, render
 
@@ -15,7 +15,7 @@ from omagy_autoresearch.yaml_text import Block, render
 class MissionDraft(Struct, frozen=True, kw_only=True):
     """What is known of a mission. ``topic`` is its one-line goal, ``mission_text`` all of ``mission.md``.
 
-    Without a ``mission_text`` one is made of topic, ``success``, ``may_change`` and ``must_not_break``.
+    Without a ``mission_text`` one is made of topic, ``success``, ``may_change``, ``must_not_break`` and ``advice``.
     """
 
     slug: str
@@ -27,6 +27,7 @@ class MissionDraft(Struct, frozen=True, kw_only=True):
     success: str = ""
     may_change: str = ""
     must_not_break: str = ""
+    advice: str = ""
     script: EvaluatorScript | None = None
     direction: Direction = Direction.MAXIMIZE
     keep_policy: KeepPolicy = KeepPolicy.SCORE_IMPROVEMENT
@@ -53,15 +54,14 @@ class MissionDraft(Struct, frozen=True, kw_only=True):
         return command.replace(MISSION, shlex.quote(self.place))
 
 
-def draft_from(proposal: Proposal, *, slug: str, topic: str) -> MissionDraft:
-    """A draft that is measured as ``proposal`` says."""
-    draft = MissionDraft(slug=slug, topic=topic, command=proposal.command)
-    taken = {
-        name: getattr(proposal, name)
-        for name in proposal.__struct_fields__
-        if name in draft.__struct_fields__ and name != "command"
-    }
-    return replace(draft, **taken)
+def draft_from(proposal: Proposal, *, slug: str, topic: str = "") -> MissionDraft:
+    """A draft that is measured as ``proposal`` says; without a ``topic`` the usual one for such a measurement."""
+    template = TEMPLATES[proposal.measure]
+    same = {name for name in MissionDraft.__struct_fields__ if name in proposal.__struct_fields__}
+    taken = {name: getattr(proposal, name) for name in same}
+    return MissionDraft(
+        slug=slug, topic=topic or template.topic, success=template.success, advice=template.advice, **taken
+    )
 
 
 def mission_files(draft: MissionDraft) -> dict[str, str]:
@@ -76,22 +76,25 @@ def _mission(draft: MissionDraft) -> str:
     if draft.mission_text.strip():
         return draft.mission_text.rstrip("\n") + "\n"
     sections = (
-        ("What success looks like", draft.success or _success(draft)),
+        ("What success looks like", _success(draft)),
+        ("How to go about it", draft.advice),
         ("What may change", draft.may_change or _may_change(draft)),
-        ("What must not change", draft.must_not_break or _must_not(draft)),
+        ("What must not change", _must_not(draft)),
     )
-    parts = [f"# {draft.topic}", *(f"## {title}\n\n{text.strip()}" for title, text in sections)]
+    told = [(title, text.strip()) for title, text in sections if text.strip()]
+    parts = [f"# {' '.join(draft.topic.split())}", *(f"## {title}\n\n{text}" for title, text in told)]
     return "\n\n".join(parts) + "\n"
 
 
 def _success(draft: MissionDraft) -> str:
-    command = draft.in_place(draft.command)
-    better = "passes" if draft.keep_policy is KeepPolicy.PASS_ONLY else _BETTER[draft.direction]
-    text = f"The evaluator {better}. Measure before and after a change, and make one change per iteration:\n\n"
-    return text + "".join(f"    {line}\n" for line in command.splitlines())
+    passes = draft.keep_policy is KeepPolicy.PASS_ONLY
+    better = "passes" if passes else f"reports a {_BETTER[draft.direction]} score"
+    how = f"{draft.success.strip()}\n\n" if draft.success.strip() else ""
+    text = f"{how}The evaluator {better}. Measure before and after a change, and make one change per iteration:\n\n"
+    return text + "".join(f"    {line}\n" for line in draft.in_place(draft.command).splitlines())
 
 
-_BETTER = {Direction.MAXIMIZE: "reports a higher score", Direction.MINIMIZE: "reports a lower score"}
+_BETTER = {Direction.MAXIMIZE: "higher", Direction.MINIMIZE: "lower"}
 
 
 def _may_change(draft: MissionDraft) -> str:
@@ -101,10 +104,11 @@ def _may_change(draft: MissionDraft) -> str:
 
 
 def _must_not(draft: MissionDraft) -> str:
-    lines = ["- what the program does, for those who use it"]
+    lines = [draft.must_not_break.strip()] if draft.must_not_break.strip() else []
+    lines.append("- What the program does for those who use it.")
     lines += [f"- `{glob}`" for glob in (*draft.protected, f"{draft.place}/**")]
     if draft.guard:
-        lines.append("- what the guard checks: `" + " ".join(draft.in_place(draft.guard).split()) + "`")
+        lines.append("- What the guard checks: `" + " ".join(draft.in_place(draft.guard).split()) + "`")
     return "\n".join(lines)
 
 

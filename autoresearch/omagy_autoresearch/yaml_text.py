@@ -10,22 +10,27 @@ Block: TypeAlias = "dict[str, Value]"
 # Words that no reader takes for a number, a truth value or a comment, in any version of YAML.
 _PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+=@%-]*(?: [A-Za-z0-9_./+=@%-]+)*")
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", ".nan", ".inf"))
+_WIDTH = 100
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def render(block: Mapping[str, Value]) -> str:
-    """``block`` as YAML, a line for each key, lists on one line."""
+    """``block`` as YAML: a line for each key, lists on one line where they fit."""
     lines: list[str] = []
     for key, value in block.items():
         if isinstance(value, Mapping):
             lines.append(f"{key}:")
             lines += [f"  {line}" for line in render(value).splitlines()]
-        elif isinstance(value, Sequence) and value and isinstance(value[0], Mapping):
+        elif not isinstance(value, str) and isinstance(value, Sequence) and _is_long(value):
             lines.append(f"{key}:")
             lines += [f"  - {_flow(item)}" for item in value]
         else:
             lines.append(f"{key}: {_flow(value)}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def _is_long(values: "Sequence[Value]") -> bool:
+    return any(isinstance(value, Mapping) for value in values) or len(_flow(values)) > _WIDTH
 
 
 def _flow(value: Value) -> str:

@@ -10,6 +10,7 @@ from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.arguments import Arguments, split_arguments
 from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
+from omagy_supervisor.options import read_options
 from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
 from omagy_supervisor.ui.messages import say, say_error, show, speak_in_any_locale
 
@@ -19,7 +20,7 @@ _COMMANDS = {
 }
 """Which function runs a command: it gets the words behind it and the settings, and returns the exit status."""
 
-_VERBS = ("check", "list", "status", "watch", "attach", "stop", "rebuild")
+_VERBS = ("check", "init", "list", "status", "watch", "attach", "stop", "rebuild")
 
 
 def main(argv: list[str]) -> int:
@@ -82,6 +83,8 @@ def _command(name: str) -> Callable[[list[str], Settings], int]:
 def _autoresearch(rest: list[str], settings: Settings) -> int:
     if rest and rest[0] == "check":
         return _check(rest[1:], settings)
+    if rest and rest[0] == "init":
+        return _init(rest[1:], settings)
     if rest and rest[0] in _VERBS:
         return _verb(rest[0], rest[1:], settings)
     arguments = split_arguments(rest)
@@ -112,6 +115,16 @@ def _check(rest: list[str], settings: Settings) -> int:
     if arguments.mission is None:
         raise ContractError("a mission folder is missing", "omagy autoresearch check <mission-dir>")
     return check(arguments, settings)
+
+
+def _init(rest: list[str], settings: Settings) -> int:
+    from omagy_supervisor.commands import init
+
+    options = read_options(rest, "autoresearch init", flags=init.FLAGS, values=init.VALUES)
+    if options.has("--help"):
+        show(AUTORESEARCH)
+        return 0
+    return init.init(options, settings)
 
 
 def _launch(arguments: Arguments, settings: Settings) -> int:

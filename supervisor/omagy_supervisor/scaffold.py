@@ -19,8 +19,11 @@ def scaffold(root: Path, draft: MissionDraft) -> Path:
     folder = root / draft.place
     if os.path.lexists(folder):
         raise ContractError(
-            f"{draft.place} exists already, and a mission is never overwritten", "choose another name: --slug <name>"
+            f"{draft.place} exists already, and a mission is never overwritten",
+            "choose another name (--slug) or place (--dir)",
         )
+    if not folder.parent.resolve().is_relative_to(root.resolve()):
+        raise ContractError(f"{draft.place} leads out of the repository {root}", "choose another place (--dir)")
     make_folder(folder.parent)
     aside = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.omagy-tmp")
     try:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -90,6 +90,11 @@ def folders_with(paths: Iterable[str], wanted: Callable[[str], bool]) -> tuple[s
 def missing(facts: RepositoryFacts, *tools: str) -> tuple[str, ...]:
     """Those of ``tools`` that this machine does not have."""
     return tuple(tool for tool in tools if tool not in facts.tools)
+
+
+def several(things: Sequence[str], what: str) -> str:
+    """How many there are, as a person says it."""
+    return f"{len(things)} {what}" + ("" if len(things) == 1 else "s")
 
 
 def listed(names: Iterable[str], most: int = 3) -> str:

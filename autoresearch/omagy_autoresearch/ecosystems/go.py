@@ -62,7 +62,7 @@ class _Module:
             "test.tests",
             measure=Measure.TESTS,
             title="number of tests that pass (go test)",
-            why=f"go.mod and {len(self.tests)} test files",
+            why=f"go.mod and {evidence.several(self.tests, 'test file')}",
             direction=Direction.MAXIMIZE,
             script=script(
                 "count_tests",
@@ -149,7 +149,7 @@ class _Module:
             "cover.coverage",
             measure=Measure.COVERAGE,
             title="share of statements that the tests run (go test -cover)",
-            why=f"go.mod and {len(self.tests)} test files",
+            why=f"go.mod and {evidence.several(self.tests, 'test file')}",
             direction=Direction.MAXIMIZE,
             script=script(
                 "measure_coverage",

@@ -116,7 +116,7 @@ class _Project:
             "tests",
             measure=Measure.TESTS,
             title=f"number of tests that pass ({self.tool.name})",
-            why=f"{len(self.tests)} test files below src/test",
+            why=f"{evidence.several(self.tests, 'test file')} below src/test",
             direction=Direction.MAXIMIZE,
             script=script(
                 "count_tests", BUILD=self.run("compile"), COMMAND=self.run("test"), REPORTS=self.made("reports")

@@ -22,6 +22,15 @@ _CONFIGURATION = (
     "**/jest.config.*",
 )
 _RUNNER = (*_CONFIGURATION, "**/.mocharc.*", "**/vitest.workspace.*", "**/.npmrc")
+_TEST_FILES = (
+    "**/*.test.*",
+    "**/*.spec.*",
+    "**/*-test.*",
+    "**/*_test.*",
+    "**/test-*",
+    "**/__tests__/**",
+    "**/test/**",
+)
 _SOURCES = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte")
 _SUPPRESSION = r"eslint-disable|biome-ignore|@ts-ignore|@ts-expect-error|@ts-nocheck"
 _RUNNERS: dict[str, tuple[str, str, str]] = {  # the runner's words, what it reports, and how it is told to
@@ -142,7 +151,7 @@ class _Project:
             why=why,
             direction=Direction.MAXIMIZE,
             script=script("count_tests", **settings),
-            protected=(*self.test_globs, *_RUNNER),
+            protected=(*self.test_globs, *_TEST_FILES, *_RUNNER),
             constraints=evidence.NO_FEWER_TESTS,
             confidence=Confidence.SURE,
             caution="code under test runs in the tests' process and could lie to their runner: read what is kept",

@@ -21,7 +21,8 @@ _TEST = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _TRAINING = re.compile(r"(?:[^/]+/){0,2}(?:train|training|finetune|fine_tune|pretrain)\.py")
 _BENCHMARK = re.compile(r"(?:(?:benchmarks?|bench|perf|scripts)/)?(?:bench|benchmark|benchmarks)(?:_[^/]*)?\.py")
 _CONFIGURATION = ("**/pyproject.toml", "**/setup.cfg", "**/tox.ini")
-_RUNNER = ("**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "pytest.py", "pytest")
+_RUNNER = ("**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "pytest.py", "pytest/**")
+_TEST_FILES = ("**/test*.py", "**/*_test.py")
 _SUPPRESSION = r"#\s*(?:noqa|type:\s*ignore|pyright:|mypy:|ruff:|flake8:|fmt:|pylint:\s*disable)"
 
 
@@ -116,10 +117,10 @@ class _Project:
             f"{runner}.tests",
             measure=Measure.TESTS,
             title=f"number of tests that pass ({runner})",
-            why=f"{len(self.tests)} test files: {evidence.listed(self.tests)}",
+            why=f"{evidence.several(self.tests, 'test file')}: {evidence.listed(self.tests)}",
             direction=Direction.MAXIMIZE,
             script=script("count_tests", **settings),
-            protected=(*self.protected_tests, *_CONFIGURATION, *_RUNNER),
+            protected=(*self.protected_tests, *_TEST_FILES, *_CONFIGURATION, *_RUNNER),
             constraints=evidence.NO_FEWER_TESTS,
             needs=self.needs("pytest") if pytest else (),
             confidence=Confidence.SURE if self.has_pytest or not pytest else Confidence.LIKELY,

@@ -45,6 +45,14 @@ agent:
 resume:
   --save-leftovers              save uncommitted changes found in the lane under the run's refs, and go on
 
+a mission of your own:
+  omagy autoresearch init --template tests|speed|size|lint|types|coverage|metric|training
+                                an evaluator made for this repository
+  omagy autoresearch init --topic <goal> --evaluator <command> [--slug <name>] [--dir <folder>]
+                          [--keep-policy score_improvement|pass_only] [--direction maximize|minimize]
+                          [--guard <command>] [--timeout 10m] [--json]
+                                both write missions/<slug> and never over a folder that is there
+
 before the first run:
   omagy autoresearch check <mission-dir> [--json]
                                 set up, evaluate, guard, noise, sandbox: says "ready" or what is missing
