@@ -47,6 +47,7 @@ class Rule(Struct, frozen=True):
 
 
 NEEDS_RECONCILE = "needs_reconcile"
+RECONCILE, QUIET = "STOP-RECONCILE-001", "STOP-QUIET-WATCHER-001"
 
 TERMS = (
     Term(State.BLOCKED, "A person has to decide something before the loop can go on."),
@@ -103,7 +104,7 @@ RULES = (
         State.MERGE_READY,
     ),
     Rule(
-        "STOP-RECONCILE-001",
+        RECONCILE,
         "the facts are ambiguous, contradict each other, or are covered by no rule",
         _ALL,
         Effect.STOP,
@@ -144,7 +145,7 @@ RULES = (
         HOUR_S / 2,
     ),
     Rule(
-        "STOP-QUIET-WATCHER-001",
+        QUIET,
         "what is watched is quiet",
         Strategy.WAIT_WATCH,
         Effect.GO_ON,
@@ -183,7 +184,7 @@ class Ruling(Struct, frozen=True):
 
 
 PRECEDENCE: Mapping[str, Callable[[Facts], bool]] = {
-    "STOP-RECONCILE-001": lambda facts: bool(facts.contradictions),
+    RECONCILE: lambda facts: bool(facts.contradictions),
     "STOP-STARTUP-INPUTS-001": lambda facts: facts.inputs_missing,
     "STOP-DONE-001": lambda facts: facts.state is State.DONE,
     "STOP-BLOCKED-001": lambda facts: facts.state is State.BLOCKED,
@@ -195,7 +196,7 @@ PRECEDENCE: Mapping[str, Callable[[Facts], bool]] = {
     "STOP-INITIAL-COPILOT-001": lambda facts: facts.state is State.INITIAL_COPILOT,
     "STOP-COPILOT-REVIEW-001": lambda facts: facts.state is State.COPILOT_REVIEW,
     "STOP-WAIT-001": lambda facts: facts.state is State.WAITING,
-    "STOP-QUIET-WATCHER-001": lambda facts: facts.quiet,
+    QUIET: lambda facts: facts.quiet,
 }
 """The conditions, in the order in which they decide. Every stop comes before every rule that lets a loop go on."""
 

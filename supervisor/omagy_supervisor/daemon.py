@@ -32,6 +32,7 @@ from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.perform import perform
 from omagy_supervisor.ports import Journal, Reporter
+from omagy_supervisor.reconcile import refuse_contradictions
 from omagy_supervisor.recover import (
     LoadedRun,
     refuse_missing_worktree,
@@ -261,8 +262,9 @@ def _create(folder: RunFolder, request: Fresh) -> LoadedRun:
 
 
 def _load(root: StateRoot, request: Resume) -> LoadedRun:
-    require_manifest(root, request.run_id)
-    run = replay(*read_journal(root.run(request.run_id).journal))
+    found, folder = require_manifest(root, request.run_id), root.run(request.run_id)
+    run = replay(*read_journal(folder.journal))
+    refuse_contradictions(folder, run, found)
     refuse_terminal(run.state)
     refuse_missing_worktree(run.state)
     return run

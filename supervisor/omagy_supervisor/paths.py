@@ -175,6 +175,11 @@ class AttemptFolder:
     def session_log(self) -> Path:
         return self.root / "session.log"
 
+    @property
+    def output(self) -> tuple[Path, ...]:
+        """All that the session's runner writes of what the agent says."""
+        return self.session_log, self.root / "events.jsonl", self.root / "stderr.log"
+
     def handover(self) -> Path:
         """A pipe for what must not lie on disk; unique to each supervisor, so an old one is never answered."""
         return self.root / f"handover-{os.getpid()}"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from omagy_autoresearch.advance import advance, begin
 from omagy_autoresearch.errors import ContractError, StorageError
-from omagy_autoresearch.events import Applied, Record
+from omagy_autoresearch.events import Applied, Record, RunEnded
 from omagy_autoresearch.ledger import Entry
+from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest, decode_manifest, manifest
 from omagy_autoresearch.names import leftovers_ref, own_commits_ref
 from omagy_autoresearch.run import Idle, InSession, Pausing, RunState
@@ -21,11 +22,15 @@ _OURS = ("results.tsv", "run.log", "candidate.json")  # a repository may track f
 
 @dataclass(frozen=True, slots=True)
 class LoadedRun:
-    """A run as its journal tells it. ``whole`` is how many bytes of the journal are whole."""
+    """A run as its journal tells it. ``whole`` is how many bytes of the journal are whole.
+
+    ``ends`` are the outcomes that it ever ended with; it may have been resumed since.
+    """
 
     state: RunState
     entries: list[Entry]
     whole: int
+    ends: frozenset[Outcome]
 
 
 def replay(records: list[Record], whole: int) -> LoadedRun:
@@ -38,7 +43,8 @@ def replay(records: list[Record], whole: int) -> LoadedRun:
         state = advance(state, record)
         if isinstance(record.event, Applied) and state.last_entry is not None:
             entries.append(state.last_entry)
-    return LoadedRun(state, entries, whole)
+    ends = frozenset(record.event.outcome for record in records if isinstance(record.event, RunEnded))
+    return LoadedRun(state, entries, whole, ends)
 
 
 def read_manifest(folder: RunFolder) -> Manifest | None:

@@ -19,6 +19,7 @@ from omagy_autoresearch.prompt import instructions
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.steps import RunSession
+from omagy_autoresearch.stop_conditions import QUIET
 from omagy_supervisor.collecting import collect, refuse_changed_attributes
 from omagy_supervisor.files import make_folder, read_regular, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
@@ -26,6 +27,7 @@ from omagy_supervisor.launching import runner_argv
 from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import AttemptFolder
 from omagy_supervisor.ports import Places, ProcessRef, SessionExit, SessionSpec, Wake
+from omagy_supervisor.quiet import LOOK_S, QuietWatch
 from omagy_supervisor.world import World
 
 _GRACE_S = 20.0
@@ -137,12 +139,12 @@ def _run_to_end(world: World, state: RunState, step: RunSession, spec: SessionSp
             return Wake.READY  # it was started, and is gone
         if world.stops.now:
             return Wake.STOP
-        return _follow(world, _launch(world, state, spec, attempt, window), step.limit_s)
+        return _follow(world, _launch(world, state, spec, attempt, window), step.limit_s, attempt)
     world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
     # What is left of the run's time is counted from now, its own time limit from when it was started.
     age_s = max(world.clock.now().timestamp() - runner.started_at, 0.0)
     own_s = max(state.plan.contract.session.timeout_s - age_s, 0.0)
-    return _follow(world, runner, min(step.limit_s, own_s))
+    return _follow(world, runner, min(step.limit_s, own_s), attempt)
 
 
 def _living_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
@@ -223,13 +225,29 @@ def _can_still_come(world: World, window: str) -> Any:
     return expected
 
 
-def _follow(world: World, runner: ProcessRef | None, limit_s: float) -> Wake:
+def _follow(world: World, runner: ProcessRef | None, limit_s: float, attempt: AttemptFolder) -> Wake:
     if runner is None:
         return Wake.STOP if world.stops.now else Wake.READY
-    wake = world.processes.wait(runner, limit_s)
+    wake = _watch(world, runner, limit_s, attempt)
     if wake is not Wake.READY:
         world.processes.end(runner, _GRACE_S)
     return wake
+
+
+def _watch(world: World, runner: ProcessRef, limit_s: float, attempt: AttemptFolder) -> Wake:
+    """Wait for the session, and tell of it when it is quiet for long; its time limit alone cuts it short."""
+    deadline, quiet = world.clock.monotonic_s() + limit_s, QuietWatch(attempt)
+    while True:
+        left = max(deadline - world.clock.monotonic_s(), 0.0)
+        wake = world.processes.wait(runner, min(left, LOOK_S))
+        if wake is not Wake.LIMIT or left <= LOOK_S:
+            return wake
+        silent_s = quiet.look(LOOK_S)
+        if silent_s is not None:
+            told, most = format_duration(silent_s), format_duration(math.ceil(limit_s))
+            world.reporter.note(
+                f"the session has been quiet for {told}: observed, not a stop ({QUIET}); limit {most}"
+            )
 
 
 # -- telling how it ended

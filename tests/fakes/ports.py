@@ -80,6 +80,7 @@ class Session:
     pipe: int
     window: str
     payload: dict[str, Any] | None = None
+    worked_s: float = 0.0
 
 
 class PowerCutError(BaseException):
@@ -378,8 +379,9 @@ class FakeProcesses:
         play = _begin(self._machine, session)
         if self._stops.now:
             return Wake.STOP
-        if play is not None and play.takes_s > limit_s:
+        if play is not None and play.takes_s - session.worked_s > limit_s:
             self._machine.passes(limit_s)
+            session.worked_s += limit_s
             return Wake.LIMIT
         _finish(self._machine, session, play)
         return Wake.READY
@@ -432,7 +434,7 @@ def _finish(machine: Machine, session: Session, play: Play | None) -> None:
     if play is None:
         _exit(machine, session, {"status": None, "signal": None, "duration_s": 0.0, "problem": "handover: nothing"})
         return
-    machine.passes(play.takes_s)
+    machine.passes(play.takes_s - session.worked_s)
     environment = _environment(session)
     iteration, base = int(environment["OMAGY_ITERATION"]), environment["OMAGY_BASE_COMMIT"]
     if play.value is not None:

@@ -516,3 +516,23 @@ def test_watch_shows_a_run_to_its_end(ws: Workspace) -> None:
     for stray in ws.own_processes():
         if stray.pid != os.getpid():
             stray.kill()
+
+
+# -- contradictions
+
+
+def test_records_that_know_more_than_the_journal_are_refused_until_they_are_rebuilt(ws: Workspace) -> None:
+    """An older copy of the journal would lose history: the resume says what does not fit, and the way out."""
+    run_id = interrupted(ws)
+    journal = ws.folder() / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:6]))
+    said = refused(ws, run_id, "STOP-RECONCILE-001", f"omagy autoresearch rebuild {run_id}")
+    assert "the manifest says userinterlude, and the journal has no such end" in said
+    journal.write_bytes(b"".join(lines))
+    manifest = ws.folder() / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"userinterlude"', '"finished"'))
+    refused(ws, run_id, "STOP-RECONCILE-001", "the manifest says finished, and the journal has no such end")
+    assert ws.omagy("autoresearch", "rebuild", run_id).returncode == 0
+    goes_on(ws, run_id)
+    assert ws.decisions() == ["baseline", "keep", "keep"]

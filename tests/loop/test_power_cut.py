@@ -260,3 +260,15 @@ def test_a_session_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
     machine = a_machine(tmp_path, {1: [Play(2, takes_s=601)]}, budget=Budget(max_iterations=1), session_s=600)
     assert live(machine).outcome is Outcome.FINISHED
     assert "stopped at its time limit of 10m" in machine.ledger[1].decision_reason
+
+
+def test_a_quiet_session_is_told_and_works_on_to_its_end(tmp_path: Path) -> None:
+    """An hour of silence is three lines in the log; the session still hands in its candidate."""
+    machine = a_machine(tmp_path, {1: [Play(2, takes_s=3500)]}, budget=Budget(max_iterations=1))
+    live(machine)
+    told = [note for note in machine.notes if "quiet" in note]
+    assert [note.split(": ")[0] for note in told] == [
+        f"the session has been quiet for {length}" for length in ("10m 00s", "20m 00s", "40m 00s")
+    ]
+    assert all("STOP-QUIET-WATCHER-001" in note for note in told)
+    assert [entry.decision for entry in machine.ledger] == ["baseline", "keep"]

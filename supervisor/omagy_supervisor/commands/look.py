@@ -11,6 +11,7 @@ from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.commands.chosen import chosen_run, state_root
 from omagy_supervisor.commands.follow import follow
 from omagy_supervisor.commands.runs import Overview, RunFacts, overview, run_facts
+from omagy_supervisor.quiet import LOOK_S
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say, show, show_data
 from omagy_supervisor.ui.style import styled
@@ -82,6 +83,8 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
     ]
     if run.active:
         lines.insert(2, ("since", f"{format_duration(ago_s)} in this state"))
+    if run.quiet_s is not None and run.quiet_s >= LOOK_S:
+        lines.insert(3, ("quiet", f"no output for {format_duration(run.quiet_s)}; observed, not a stop"))
     if run.waiting_until:
         until = datetime.fromisoformat(run.waiting_until).astimezone()
         lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"))

@@ -15,6 +15,7 @@ from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, re
 from omagy_supervisor.commands.start import start
 from omagy_supervisor.daemon import another_run_active, rewrite_records
 from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.reconcile import refuse_contradictions
 from omagy_supervisor.recover import (
     refuse_dirty_lane,
     refuse_missing_worktree,
@@ -44,12 +45,14 @@ def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers:
     if lock_is_held(root.lock):
         raise another_run_active(root)
     refuse_without_journal(root.run(run_id), manifest)
-    state = replay(*read_journal(root.run(run_id).journal)).state
+    run = replay(*read_journal(root.run(run_id).journal))
+    state = run.state
     if Path(state.plan.repo_root) != root.repo_root:
         raise ContractError(
             f"run {run_id} belongs to {state.plan.repo_root}, which is not where it lies now ({root.repo_root})",
             "move the repository back: a run's worktree is bound to its place",
         )
+    refuse_contradictions(root.run(run_id), run, manifest)
     if state.ended and manifest.outcome is not state.outcome:
         rewrite_records(root, run_id)  # its supervisor died between ending it and telling so
     refuse_terminal(state)

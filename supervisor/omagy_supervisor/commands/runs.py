@@ -13,21 +13,27 @@ from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import StopMode
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
+from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import Pointer, lock_is_held
 from omagy_supervisor.adapters.processes import is_same
 from omagy_supervisor.commands.chosen import active_pointer, active_run, all_manifests, chosen_run
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.quiet import last_output
 from omagy_supervisor.recover import known_runs
 
 
 class RunFacts(Manifest, frozen=True, kw_only=True):
-    """A run's manifest, with what only its repository can tell. ``records`` is its folder."""
+    """A run's manifest, with what only its repository can tell. ``records`` is its folder.
+
+    ``quiet_s`` is how long the session under way has said nothing; an observation, never a reason to stop.
+    """
 
     active: bool
     state: str
     records: str
     next_command: str
+    quiet_s: float | None
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -69,7 +75,15 @@ def _facts(root: StateRoot, manifest: Manifest, active: str | None) -> RunFacts:
         state=_state(manifest, active),
         records=str(root.run(manifest.run_id).root),
         next_command=_next_command(manifest, active),
+        quiet_s=_quiet_s(root, manifest) if manifest.run_id == active else None,
     )
+
+
+def _quiet_s(root: StateRoot, manifest: Manifest) -> float | None:
+    if manifest.status != "in_session":
+        return None
+    last = last_output(root.run(manifest.run_id).attempt(manifest.iteration, manifest.attempt))
+    return None if last is None else round(max(SystemClock().now().timestamp() - last, 0.0), 3)
 
 
 def _state(manifest: Manifest, active: str | None) -> str:
