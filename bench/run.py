@@ -66,6 +66,7 @@ OWN_TARGET = 3.0
 FLAT_TARGET = 1.25
 START_TARGET = 4.0
 DATE = "2026-01-31T12:00:00Z"
+FSYNC = os.fsync  # the floor's own, which is not counted as omagy's
 SANDBOX = "---\nevaluator:\n  command: cat score.json\n  format: json\n  final_check: off\n---\n"
 
 
@@ -189,17 +190,17 @@ class Floor:
 
     def _append(self) -> None:
         os.write(self._journal, self._line)
-        os.fsync(self._journal)
+        FSYNC(self._journal)
 
     def _replace_manifest(self) -> None:
         new = self._folder / "manifest.new"
         with new.open("wb") as file:
             file.write(self._line * 2)
             file.flush()
-            os.fsync(file.fileno())
+            FSYNC(file.fileno())
         new.replace(self._folder / "manifest")
         folder = os.open(self._folder, os.O_RDONLY)
-        os.fsync(folder)
+        FSYNC(folder)
         os.close(folder)
 
     def close(self) -> None:
