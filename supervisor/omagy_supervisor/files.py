@@ -6,6 +6,7 @@ import os
 import secrets
 import shutil
 import stat
+from enum import Enum
 from pathlib import Path
 
 from omagy_autoresearch.errors import StorageError
@@ -22,23 +23,36 @@ def fsync_dir(folder: Path) -> None:
         os.close(fd)
 
 
+class Durability(Enum):
+    """What a power cut can do to a file that was just replaced."""
+
+    NONE = "anything"
+    WHOLE = "bring the old content back"
+    FULL = "nothing"
+
+
 def write_atomic(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o644) -> None:
     """Make ``path`` hold exactly ``data``; a reader sees the old content or the new, never a part.
 
     Whatever stood there (a link too) is replaced, never followed. Raises StorageError.
     """
+    replace_file(path, data, Durability.FULL if durable else Durability.NONE, mode)
+
+
+def replace_file(path: Path, data: bytes, durability: Durability, mode: int = 0o644) -> None:
+    """As ``write_atomic``, with a say in what is left after a power cut."""
     # A name that nobody can have put something under: a folder in its place would be in the way for good.
     tmp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_TMP}")
     try:
         fd = os.open(tmp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
         try:
             write_all(fd, data)
-            if durable:
+            if durability is not Durability.NONE:
                 os.fsync(fd)
         finally:
             os.close(fd)
         tmp.replace(path)
-        if durable:
+        if durability is Durability.FULL:
             fsync_dir(path.parent)
     except OSError as error:
         with contextlib.suppress(OSError):

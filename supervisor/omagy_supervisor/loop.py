@@ -82,7 +82,9 @@ def _publish(world: World, state: RunState, event: Event) -> None:
             end = handoff(state, str(world.folder.root), world.records.kept(), question=asked)
             world.records.write_end(state, end)
             _write_lessons(world, state)
-        case LaneReady() | SessionBegun() | SessionEnded() | PauseOver() | RunResumed() | RunCreated():
+        case SessionBegun() | SessionEnded():
+            world.records.write_manifest(state, lasting=False)  # where a run is at the moment; the journal has it
+        case LaneReady() | PauseOver() | RunResumed() | RunCreated():
             world.records.write_manifest(state)
         case Decided() | Evaluated() | Remeasured() | StopRequested():
             pass

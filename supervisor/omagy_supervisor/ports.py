@@ -244,7 +244,9 @@ class Records(Protocol):
         """Bring ledger, results, latest evaluation and manifest up to an applied ``entry``."""
         ...
 
-    def write_manifest(self, state: RunState) -> None: ...
+    def write_manifest(self, state: RunState, *, lasting: bool = True) -> None:
+        """Bring the manifest up to ``state``. One that is not lasting can be the one before it after a power cut."""
+        ...
 
     def write_end(self, state: RunState, handoff: Handoff) -> None:
         """Write the handoff, the ledger's outcome and, last, the manifest."""

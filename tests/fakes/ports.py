@@ -238,7 +238,7 @@ class FakeRecords:
         self._machine.ledger.append(entry)
         self.write_manifest(state)
 
-    def write_manifest(self, state: RunState) -> None:
+    def write_manifest(self, state: RunState, *, lasting: bool = True) -> None:
         self._machine.manifests.append(manifest(state))
 
     def write_end(self, state: RunState, handoff: Handoff) -> None:

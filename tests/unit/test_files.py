@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from omagy_autoresearch.errors import StorageError
-from omagy_supervisor.files import cannot_write, make_folder, read_regular, sweep_temporary, write_all, write_atomic
+from omagy_supervisor.files import (
+    Durability,
+    cannot_write,
+    make_folder,
+    read_regular,
+    replace_file,
+    sweep_temporary,
+    write_all,
+    write_atomic,
+)
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -86,6 +95,23 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(
     assert (caught.value.hint, caught.value.recoverable) == ("free some space, then resume", True)
     assert path.read_bytes() == b"old"
     assert [found.name for found in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("durability", "synced"),
+    [(Durability.NONE, []), (Durability.WHOLE, ["file"]), (Durability.FULL, ["file", "folder"])],
+)
+def test_what_outlasts_a_power_cut_is_synced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, synced: list[str]
+) -> None:
+    """A synced content under a name that is not is the old file or the new, and never an empty one."""
+    seen: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda fd: seen.append("folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "file")
+    )
+    replace_file(tmp_path / "f", b"x", durability)
+    assert seen == synced
+    assert (tmp_path / "f").read_bytes() == b"x"
 
 
 def test_short_writes_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

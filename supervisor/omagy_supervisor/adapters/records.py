@@ -16,7 +16,7 @@ from omagy_autoresearch.handoff import Handoff, handoff_markdown
 from omagy_autoresearch.ledger import TSV_HEADER, Entry, tsv_row
 from omagy_autoresearch.manifest import manifest_json
 from omagy_autoresearch.run import RunState
-from omagy_supervisor.files import cannot_write, sweep_temporary, write_all, write_atomic
+from omagy_supervisor.files import Durability, cannot_write, replace_file, sweep_temporary, write_all, write_atomic
 from omagy_supervisor.paths import RunFolder
 from omagy_supervisor.ports import LedgerWriter
 
@@ -64,8 +64,9 @@ class FileRecords:
         own.mkdir(parents=True, exist_ok=True)
         write_atomic(own / "evaluation.json", data, durable=False)
 
-    def write_manifest(self, state: RunState) -> None:
-        write_atomic(self._folder.manifest, manifest_json(state))
+    def write_manifest(self, state: RunState, *, lasting: bool = True) -> None:
+        durability = Durability.FULL if lasting else Durability.WHOLE
+        replace_file(self._folder.manifest, manifest_json(state), durability)
 
     def write_end(self, state: RunState, handoff: Handoff) -> None:
         write_atomic(self._folder.handoff_markdown, handoff_markdown(handoff).encode())
