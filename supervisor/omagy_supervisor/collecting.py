@@ -28,7 +28,7 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     _remove_agent_leftovers(world)
     artifact = _read_artifact(world, attempt)
     candidate = artifact if isinstance(artifact, Candidate) else None
-    status = world.lane.status() if _is_for_operator(candidate) else world.lane.take_over()
+    status = _look(world, candidate)
     moved = status.head not in ("", spec.base_commit)
     descends, incomplete = _pin(world, spec, status.head) if moved else (False, "")
     moved = moved and not incomplete
@@ -48,6 +48,15 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
         question_id=world.questions.open_question(spec.run_id),
         violation=_violation(world, difference, status.head, surface) if difference and descends else "",
     )
+
+
+def _look(world: World, candidate: Candidate | None) -> LaneStatus:
+    """By the session's own index only where the operator is to find the lane as it is: it can hide changes."""
+    if not _is_for_operator(candidate):
+        return world.lane.take_over()
+    status = world.lane.status()
+    goes_on = candidate is not None and candidate.status is CandidateStatus.INTERRUPTED and not status.dirty
+    return world.lane.take_over() if goes_on else status
 
 
 def _pin(world: World, spec: SessionSpec, head: str) -> tuple[bool, str]:

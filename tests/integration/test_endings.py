@@ -263,6 +263,15 @@ def test_a_dirty_interrupted_session_blocks_a_run_and_leaves_the_lane_alone(ws: 
     assert ws.ledger()["entries"][-1]["dirty_files"] == ["value.txt", "kept.txt"]
 
 
+def test_work_that_an_interrupted_session_hid_waits_for_the_operator_as_well(ws: Workspace) -> None:
+    """An index that calls a changed file unchanged does not make the session's work go away."""
+    hide = {"sh": "git update-index --assume-unchanged value.txt"}
+    prepared(ws, i1=[hide, {"write": {"value.txt": "7"}}, {"artifact": {"status": "interrupted"}}])
+    expect_end(ws, ws.launch(), "blocked", "interrupted session left uncommitted changes", untouched=True)
+    assert (ws.lane() / "value.txt").read_text() == "7"
+    assert ws.ledger()["entries"][-1]["dirty_files"] == ["value.txt"]
+
+
 # -- askuserQuestion
 
 
