@@ -8,7 +8,7 @@ Value: TypeAlias = "str | int | float | Sequence[Value] | Mapping[str, Value] | 
 Block: TypeAlias = "dict[str, Value]"
 
 # Words that no reader takes for a number, a truth value or a comment, in any version of YAML.
-_PLAIN = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+=@%-]*(?: [A-Za-z0-9_./+=@%-]+)*")
+_PLAIN = re.compile(r"(?:[A-Za-z_/]|\.{1,2}/)[A-Za-z0-9_./+=@%-]*(?: [A-Za-z0-9_./+=@%-]+)*")
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", ".nan", ".inf"))
 _WIDTH = 100
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}

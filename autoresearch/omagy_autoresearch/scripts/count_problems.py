@@ -71,7 +71,8 @@ def run(command):
             broken(f"more than {MOST >> 20} MiB of output: {command}")
         file.seek(0)
         text = file.read().decode(errors="replace")
-    sys.stderr.write(text[-2000:])
+    if text:
+        print(text[-2000:].rstrip("\n"), file=sys.stderr)
     if done.returncode in (126, 127):
         broken(f"something could not be started (exit status {done.returncode}): {command}")
     return done.returncode, text
