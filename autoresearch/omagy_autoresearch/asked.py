@@ -10,14 +10,14 @@ prove nothing, for a model can write them without asking anybody. Four forms cou
 """
 
 from collections.abc import Iterator, Mapping
-
-from msgspec import Struct
+from dataclasses import dataclass
 
 _OPEN = ("open", "asked", "pending", "prompting")
 _ANSWERED = ("answered", "satisfied")
 
 
-class Asked(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Asked:
     """A question that was asked; ``open`` while it waits for its answer."""
 
     id: str

@@ -19,10 +19,11 @@ class OmagyError(Exception):
 
     ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it. A run that meets one
     ends ``blocked`` and can go on, unless ``recoverable`` is False: nobody can mend that (damaged git objects, a
-    dying disk).
+    dying disk). ``code`` is its kind in one word, for programs.
     """
 
     exit_status = ExitStatus.FAILED
+    code = "failed"
 
     def __init__(self, message: str, hint: str = "", *, recoverable: bool = True) -> None:
         super().__init__(message)
@@ -35,20 +36,26 @@ class ContractError(OmagyError):
     """Wrong input: a command line, a mission or a state that does not allow what was asked. Nothing was started."""
 
     exit_status = ExitStatus.USAGE
+    code = "usage"
 
 
 class BlockedError(OmagyError):
     """A prerequisite that is not the user is missing (no login, no sandbox). Nothing was started."""
 
     exit_status = ExitStatus.BLOCKED
+    code = "blocked"
 
 
 class StorageError(OmagyError):
     """A record could not be written or read: full disk, lost permission, damaged file."""
 
+    code = "storage"
+
 
 class RepositoryError(OmagyError):
     """git refused or failed in a way that a run cannot go on from."""
+
+    code = "repository"
 
 
 class IncompleteCommitError(RepositoryError):

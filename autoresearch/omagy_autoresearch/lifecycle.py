@@ -5,9 +5,8 @@ Nothing but its result is shown to anybody, so that a legacy word never passes f
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-
-from msgspec import Struct
 
 from omagy_autoresearch.asked import Asked, question_of
 from omagy_autoresearch.errors import ExitStatus
@@ -77,7 +76,8 @@ class Source(StrEnum):
     NOTHING = "nothing"
 
 
-class Reading(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Reading:
     """What a record says of how its workflow ended.
 
     ``outcome`` is None when it has not ended or does not say how; ``ended`` tells these apart. ``question`` is the

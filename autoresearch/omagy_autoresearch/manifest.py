@@ -20,6 +20,7 @@ from omagy_autoresearch.run import (
 )
 
 SCHEMA_VERSION = 1
+_SCORES = 12
 
 _STATUS: dict[type[Phase], str] = {
     Preparing: "preparing",
@@ -68,6 +69,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     waiting_until: str | None = None
     waiting_for: str | None = None
     tally: dict[str, int] = msgspec.field(default_factory=dict)
+    kept_scores: tuple[float | None, ...] = ()  # of the baseline and the newest keeps, oldest first
     usage: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
@@ -132,6 +134,7 @@ def manifest(state: RunState) -> Manifest:
         waiting_until=phase.until.isoformat() if isinstance(phase, Pausing) else None,
         waiting_for=phase.ending.detail if isinstance(phase, Pausing) else None,
         tally=_fields(state.tally),
+        kept_scores=tuple(kept.score for kept in state.kept[-_SCORES:]),
         usage=_fields(state.usage),
     )
 

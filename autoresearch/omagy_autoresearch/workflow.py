@@ -4,11 +4,12 @@ The tables are the whole policy. What stands in neither of them is denied.
 """
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 from types import MappingProxyType
+from typing import NamedTuple
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.spelling import nearest
@@ -49,16 +50,14 @@ HANDOFFS: Mapping[Mode, tuple[Mode, ...]] = MappingProxyType(
 """Source to targets: activating a target completes the source first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(NamedTuple):
     """``completes`` are the active modes that hand over to the target, ``active_after`` is the set to record."""
 
     completes: tuple[Mode, ...]
     active_after: ActiveSet
 
 
-@dataclass(frozen=True, slots=True)
-class Denied:
+class Denied(NamedTuple):
     """Nothing may be changed. ``in_the_way`` are the active modes that have to be cleared first."""
 
     active: ActiveSet
@@ -66,23 +65,33 @@ class Denied:
     in_the_way: tuple[Mode, ...]
     unsupported: tuple[str, ...]
 
-    @property
-    def message(self) -> str:
-        """What is active, and which combination is not supported."""
+    def error(self, session_id: str | None = None, place: str = "") -> "DeniedError":
+        """The refusal, told to whoever asked. The set is that of ``session_id``, in the worktree at ``place``."""
         pairs = " and ".join(self.unsupported)
         verb = "are not supported combinations" if len(self.unsupported) > 1 else "is not a supported combination"
-        return f"{self.target} was not activated: {combination(self.active)} is active, and {pairs} {verb}"
+        where = (f" in session {session_id}" if session_id else "") + (f" in {place}" if place else "")
+        lines = [line for mode in self.in_the_way for line in recovery(mode, session_id, place)]
+        return DeniedError(
+            f"{self.target} was not activated: {combination(self.active)} is active{where}, and {pairs} {verb}",
+            "\n".join(lines),
+        )
 
-    def hint(self, session_id: str | None = None) -> str:
-        """How the modes in the way are cleared, on the command line and over MCP; they belong to ``session_id``."""
-        return "\n".join(line for mode in self.in_the_way for line in recovery(mode, session_id))
+
+class DeniedError(ContractError):
+    """A transition that the tables do not allow. Nothing was changed."""
+
+    code = "denied"
 
 
-def recovery(mode: Mode, session_id: str | None = None) -> tuple[str, str]:
+def recovery(mode: Mode, session_id: str | None = None, place: str = "") -> tuple[str, str]:
     """How a person, and how an agent, clears ``mode``. The mode autoresearch belongs to no session."""
     scope = {"session_id": session_id} if session_id and mode is not Mode.AUTORESEARCH else {}
     request = json.dumps({"mode": mode, **scope}, separators=(",", ":"))
-    return (f"clear it: omagy state clear --input '{request}' --json", f"over MCP: {CLEAR_TOOL} with {request}")
+    there = f"cd {shlex.quote(place)} && " if place else ""
+    return (
+        f"clear it: {there}omagy state clear --input '{request}' --json",
+        f"over MCP: {CLEAR_TOOL} with {request}",
+    )
 
 
 def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:
@@ -94,9 +103,9 @@ def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:
         return Allowed((), active)
     broken = unsupported_pairs(active)
     if broken:
-        return Denied(active, target, _sorted({mode for pair in broken for mode in pair}), _shown(broken))
-    completes = _sorted(mode for mode in active if target in HANDOFFS.get(mode, ()))
-    clashing = _sorted(mode for mode in active if mode not in completes and not _are_peers(mode, target))
+        return Denied(active, target, in_order({mode for pair in broken for mode in pair}), _shown(broken))
+    completes = in_order(mode for mode in active if target in HANDOFFS.get(mode, ()))
+    clashing = in_order(mode for mode in active if mode not in completes and not _are_peers(mode, target))
     if clashing:
         return Denied(active, target, clashing, _shown(frozenset({mode, target}) for mode in clashing))
     return Allowed(completes, active - frozenset(completes) | {target})
@@ -104,12 +113,17 @@ def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:
 
 def unsupported_pairs(active: ActiveSet) -> list[ActiveSet]:
     """The pairs within ``active`` that must not be active together: what an older or foreign writer left."""
-    return [frozenset(pair) for pair in combinations(_sorted(active), 2) if frozenset(pair) not in PEERS]
+    return [frozenset(pair) for pair in combinations(in_order(active), 2) if frozenset(pair) not in PEERS]
 
 
 def combination(active: Iterable[Mode]) -> str:
     """``active`` as everything shows it: ``team+ralph``, however it came about; empty for nothing."""
-    return "+".join(_sorted(active))
+    return "+".join(in_order(active))
+
+
+def in_order(modes: Iterable[Mode]) -> tuple[Mode, ...]:
+    """``modes`` in the canonical order."""
+    return tuple(sorted(modes, key=_RANK.__getitem__))
 
 
 def parse_mode(name: object) -> Mode:
@@ -125,10 +139,6 @@ def parse_mode(name: object) -> Mode:
 
 _BY_NAME = {str(mode): mode for mode in Mode}
 _RANK = {mode: rank for rank, mode in enumerate(Mode)}
-
-
-def _sorted(modes: Iterable[Mode]) -> tuple[Mode, ...]:
-    return tuple(sorted(modes, key=_RANK.__getitem__))
 
 
 def _shown(pairs: Iterable[ActiveSet]) -> tuple[str, ...]:

@@ -83,24 +83,35 @@ def test_a_denial_names_the_set_the_combination_and_the_way_out(
     found = transition(_set(active), Mode(target))
     assert isinstance(found, Denied)
     assert combination(found.in_the_way) == in_the_way
-    assert found.message.startswith(f"{target} was not activated: {active} is active, and {pairs} ")
+    error = found.error()
+    assert error.message.startswith(f"{target} was not activated: {active} is active, and {pairs} ")
     for mode in in_the_way.split("+"):
-        assert f'omagy state clear --input \'{{"mode":"{mode}"}}\' --json' in found.hint()
-        assert f'omagy_state_clear with {{"mode":"{mode}"}}' in found.hint()
+        assert f'omagy state clear --input \'{{"mode":"{mode}"}}\' --json' in error.hint
+        assert f'omagy_state_clear with {{"mode":"{mode}"}}' in error.hint
 
 
 def test_a_denial_within_a_session_names_the_session() -> None:
     found = transition(_set("plan"), Mode.ULTRAWORK)
     assert isinstance(found, Denied)
-    assert """omagy state clear --input '{"mode":"plan","session_id":"s1"}' --json""" in found.hint("s1")
-    assert 'omagy_state_clear with {"mode":"plan","session_id":"s1"}' in found.hint("s1")
+    error = found.error("s1")
+    assert "plan is active in session s1" in error.message
+    assert """omagy state clear --input '{"mode":"plan","session_id":"s1"}' --json""" in error.hint
+    assert 'omagy_state_clear with {"mode":"plan","session_id":"s1"}' in error.hint
+
+
+def test_a_denial_because_of_another_worktree_leads_there() -> None:
+    found = transition(_set("plan"), Mode.AUTORESEARCH)
+    assert isinstance(found, Denied)
+    error = found.error("s1", "/a b/w")
+    assert "plan is active in session s1 in /a b/w" in error.message
+    assert "cd '/a b/w' && omagy state clear" in error.hint
 
 
 def test_a_run_belongs_to_no_session() -> None:
     """The command that clears it names none, wherever the other mode would have been activated."""
     found = transition(_set("autoresearch"), Mode.TEAM)
     assert isinstance(found, Denied)
-    assert "session_id" not in found.hint("s1")
+    assert "session_id" not in found.error("s1").hint
 
 
 @pytest.mark.parametrize("active", ["ralph+ultrawork", "plan+team", "team+ralph", "plan"])

@@ -1,0 +1,188 @@
+"""What the command line and the MCP server do with workflow modes: plain values in, plain values out (section 7).
+
+``notes`` in an answer is what a person should be told on stderr: what could not be read, and where it is kept.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from omagy_autoresearch import mode_change
+from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.lifecycle import normalise
+from omagy_autoresearch.mode_change import Change
+from omagy_autoresearch.mode_request import StateRequest
+from omagy_autoresearch.mode_scope import Scope
+from omagy_autoresearch.mode_state import ModeState
+from omagy_autoresearch.workflow import Denied, Mode, combination, in_order, recovery, transition
+from omagy_autoresearch.workflow_stop import MustContinue, must_continue
+from omagy_supervisor.active import active_pointer
+from omagy_supervisor.adapters.workflow_files import WorkflowFiles, state_file
+from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.settings import Settings
+from omagy_supervisor.workflow_run import clear_run
+from omagy_supervisor.workflow_store import held, mend, now, refuse_inside_run, scope_of
+
+Answer = dict[str, Any]
+
+
+# -- reading
+
+
+def read(root: StateRoot, request: StateRequest) -> Answer:
+    """One mode's state, or without a mode the active set of the scope with the states of its modes."""
+    notes = mend(root, request.session_id)
+    files = WorkflowFiles(root.state)
+    scope = scope_of(files, root, request.session_id)
+    if request.mode is None:
+        return {**_set(scope), **_told(scope), "notes": _once(notes, files.notes)}
+    state = files.pointer() if request.mode is Mode.AUTORESEARCH else scope.state(request.mode, now())
+    return {
+        "mode": request.mode,
+        "session_id": request.session_id,
+        "exists": state is not None,
+        "active": request.mode in scope.active(),
+        "state": state or {},
+        "path": str(files.path(request.session_id, state_file(request.mode))),
+        "notes": _once(notes, files.notes),
+    }
+
+
+def list_scopes(root: StateRoot) -> Answer:
+    """Every scope of this worktree that knows a mode, the repository's own first, and the run."""
+    notes = [note for session in _scopes(root) for note in mend(root, session)]
+    files = WorkflowFiles(root.state)
+    scopes = [scope_of(files, root, session) for session in (None, *files.sessions())]
+    shown = [scope for scope in scopes if scope.session_id is None or scope.states or scope.entries()]
+    pointer = active_pointer(root)
+    return {
+        "scopes": [{**_set(scope), "modes": _brief(scope)} for scope in shown],
+        "run": {"run_id": pointer.run_id, "repo_root": pointer.repo_root} if pointer is not None else None,
+        "notes": _once(notes, files.notes),
+    }
+
+
+def active_states(root: StateRoot, session_id: str | None) -> Mapping[Mode, ModeState]:
+    """The active set of a scope with the state of each mode, for a Stop hook. Writes nothing."""
+    return _states(scope_of(WorkflowFiles(root.state), root, session_id))
+
+
+def _scopes(root: StateRoot) -> tuple[str | None, ...]:
+    return (None, *WorkflowFiles(root.state).sessions())
+
+
+def _states(scope: Scope) -> dict[Mode, ModeState]:
+    return {mode: scope.states.get(mode, {}) for mode in in_order(scope.active())}
+
+
+def _set(scope: Scope) -> Answer:
+    active = in_order(scope.active() if scope.session_id is None else scope.entries())
+    return {"session_id": scope.session_id, "active_modes": list(active), "combination": combination(active)}
+
+
+def _told(scope: Scope) -> Answer:
+    stop = must_continue(_states(scope))
+    going_on = list(stop.modes) if isinstance(stop, MustContinue) else []
+    return {"states": dict(scope.states), "must_continue": going_on, "reason": stop.reason}
+
+
+def _brief(scope: Scope) -> Answer:
+    active, states = scope.entries(), scope.states
+    return {
+        mode: {
+            "active": mode in active,
+            "current_phase": states.get(mode, {}).get("current_phase") or active.get(mode, {}).get("phase") or None,
+            "lifecycle_outcome": None if mode in active else normalise(states[mode]).outcome,
+            "updated_at": states.get(mode, {}).get("updated_at") or active.get(mode, {}).get("updated_at"),
+        }
+        for mode in in_order({*active, *states})
+    }
+
+
+# -- changing
+
+
+def write(root: StateRoot, request: StateRequest, settings: Settings) -> Answer:
+    """Merge the request into its mode's state, through the transition tables. Raises DeniedError, ContractError."""
+    refuse_inside_run(root, settings)
+    assert request.mode is not None, "a request to write names its mode"
+    with held(root) as files:
+        scope = scope_of(files, root, request.session_id)
+        if request.mode is Mode.AUTORESEARCH:
+            raise _started_otherwise(scope)
+        change = mode_change.write(scope, request, now())
+        files.commit(change, request.session_id)
+        after = scope_of(files, root, request.session_id)
+        return {
+            "mode": request.mode,
+            "active": request.mode in after.entries(),
+            "completed": list(change.completed),
+            **_set(after),
+            "state": change.states[request.mode],
+            "path": str(files.path(request.session_id, state_file(request.mode))),
+            "notes": _once(files.notes),
+        }
+
+
+def _started_otherwise(scope: Scope) -> ContractError:
+    found = transition(scope.active(), Mode.AUTORESEARCH)
+    if isinstance(found, Denied):
+        return found.error(scope.session_id)
+    return ContractError(
+        "autoresearch is active exactly while a run is", "start one: omagy autoresearch <mission-dir>"
+    )
+
+
+def clear(root: StateRoot, request: StateRequest, settings: Settings) -> Answer:
+    """Take the mode that is named, or all of the scope, out of the active set and its state away. Raises OmagyError.
+
+    A live run is cleared by name alone: it is asked to stop, and its end is waited for.
+    """
+    return _end(root, request, settings, mode_change.clear, lambda files, scope: files.kept(scope.session_id))
+
+
+def cancel(root: StateRoot, request: StateRequest, settings: Settings) -> Answer:
+    """End the active mode that is named, or all of the scope, as ``userinterlude``; states stay."""
+    return _end(root, request, settings, mode_change.cancel, lambda _, scope: frozenset(scope.entries()))
+
+
+def _end(
+    root: StateRoot,
+    request: StateRequest,
+    settings: Settings,
+    end: Callable[[Scope, Iterable[Mode], str], Change],
+    candidates: Callable[[WorkflowFiles, Scope], frozenset[Mode]],
+) -> Answer:
+    refuse_inside_run(root, settings)
+    run = clear_run(root) if request.mode is Mode.AUTORESEARCH else None
+    with held(root) as files:
+        scope = scope_of(files, root, request.session_id)
+        there = candidates(files, scope) | frozenset(scope.entries())
+        meant = there if request.mode is None else there & {request.mode}
+        if meant:
+            files.commit(end(scope, meant, now()), request.session_id)
+        after = scope_of(files, root, request.session_id)
+        return {
+            "mode": request.mode,
+            "ended": [*in_order(meant), *([Mode.AUTORESEARCH] if run is not None and run["stopped"] else [])],
+            **_set(after),
+            "run": run,
+            "elsewhere": _elsewhere(files, request) if not meant else [],
+            "notes": _once(files.notes, _run_goes_on(after) if request.mode is None else []),
+        }
+
+
+def _run_goes_on(scope: Scope) -> list[str]:
+    """All modes of a scope are not a night's work: that is stopped by its name alone."""
+    if scope.run is None:
+        return []
+    return [f"run {scope.run.get('run_id')} goes on; it is cleared by its name alone", recovery(Mode.AUTORESEARCH)[0]]
+
+
+def _elsewhere(files: WorkflowFiles, request: StateRequest) -> list[str | None]:
+    """The other scopes in which the mode is active: a person may have meant one of them."""
+    others = {None, *files.sessions()} - {request.session_id}
+    return sorted((s for s in others if request.mode in files.scope(s).entries()), key=str)
+
+
+def _once(*notes: list[str]) -> list[str]:
+    return list(dict.fromkeys(note for some in notes for note in some))

@@ -1,0 +1,565 @@
+"""``omagy state`` as a person and a program call it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.transitions import ALL, DENIED, HANDOFFS, PEERS, Transition
+from fakes.workspace import Workspace, contents
+from omagy_autoresearch.mode_request import StateRequest, parse_write
+from omagy_autoresearch.workflow import Mode
+from omagy_autoresearch.workflow_stop import MayStop, MustContinue, must_continue
+from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.settings import read_settings
+from omagy_supervisor.workflow_state import active_states, read, write
+
+Done = subprocess.CompletedProcess[str]
+
+
+def state(ws: Workspace, verb: str, **request: Any) -> Done:
+    """One state command as a program calls it."""
+    return ws.omagy("state", verb, "--input", json.dumps(request), "--json")
+
+
+def answer(done: Done) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def activate(ws: Workspace, *modes: str, **request: Any) -> Any:
+    """What a test begins with, written in this process; the answer to the last."""
+    told: Any = None
+    for mode in modes:
+        told = write(StateRoot(ws.root), parse_write({"mode": mode, **request}), read_settings(ws.environment))
+    return told
+
+
+def active(ws: Workspace, session_id: str | None = None) -> str:
+    return str(read(StateRoot(ws.root), StateRequest(session_id=session_id))["combination"])
+
+
+def files(ws: Workspace) -> dict[str, str]:
+    return contents(ws.root / ".omagy")
+
+
+def read_file(ws: Workspace, name: str) -> Any:
+    return json.loads((ws.root / ".omagy/state" / name).read_text())
+
+
+def put(ws: Workspace, name: str, data: Any) -> Path:
+    text = data if isinstance(data, str) else json.dumps(data)
+    return ws.write(f".omagy/state/{name}", text)
+
+
+# -- the expectations of the transition contract, by their names there
+
+
+def _is_allowed_in_both_orders(ws: Workspace, partner: str) -> None:
+    cases = [case for case in PEERS if partner in (*case.before, case.target)]
+    assert len(cases) == 2
+    for case in cases:
+        for mode in case.before:
+            answer(state(ws, "write", mode=mode))
+        told = answer(state(ws, "write", mode=case.target))
+        assert told["combination"] == case.after == answer(state(ws, "read"))["combination"]
+        for mode in (*case.before, case.target):
+            assert read_file(ws, f"{mode}-state.json")["active"] is True
+        assert [row["skill"] for row in read_file(ws, "skill-active-state.json")["active_skills"]] == [
+            "team",
+            partner,
+        ]
+        answer(state(ws, "clear", all=True))
+
+
+def test_team_and_ralph_are_allowed_in_both_activation_orders(ws: Workspace) -> None:
+    _is_allowed_in_both_orders(ws, "ralph")
+
+
+def test_team_and_ultrawork_are_allowed_in_both_activation_orders(ws: Workspace) -> None:
+    _is_allowed_in_both_orders(ws, "ultrawork")
+
+
+def test_team_and_ultragoal_are_allowed_in_both_activation_orders(ws: Workspace) -> None:
+    _is_allowed_in_both_orders(ws, "ultragoal")
+
+
+@pytest.mark.parametrize("case", DENIED, ids=str)
+def test_unsupported_overlaps_deny_without_mutation(ws: Workspace, case: Transition) -> None:
+    """Not a byte of the state changes."""
+    activate(ws, *case.before)
+    before = files(ws)
+    assert state(ws, "write", mode=case.target, current_phase="exec").returncode == 2
+    assert files(ws) == before
+    assert active(ws) == case.after
+
+
+@pytest.mark.parametrize("case", DENIED, ids=str)
+def test_denied_transition_messages_mention_both_cli_and_mcp_recovery_surfaces(
+    ws: Workspace, case: Transition
+) -> None:
+    """The active set, the combination, and what clears it: for a person on stderr, for a program on stdout."""
+    activate(ws, *case.before)
+    done = state(ws, "write", mode=case.target)
+    error = json.loads(done.stdout)["error"]
+    assert error["code"] == "denied"
+    assert f"{case.after} is active" in error["message"]
+    assert case.pair in error["message"]
+    for mode in case.clear:
+        assert f'omagy state clear --input \'{{"mode":"{mode}"}}\' --json' in error["hint"]
+        assert f'omagy_state_clear with {{"mode":"{mode}"}}' in error["hint"]
+    for line in (error["message"], *error["hint"].splitlines()):
+        assert line in done.stderr
+
+
+@pytest.mark.parametrize("case", DENIED[:9], ids=str)
+def test_the_recovery_that_a_denial_names_works_as_it_stands(ws: Workspace, case: Transition) -> None:
+    """Copied into a shell, it makes way for exactly what was denied."""
+    activate(ws, *case.before)
+    denied = state(ws, "write", mode=case.target)
+    binary = Path(sys.executable).with_name("omagy")
+    for line in json.loads(denied.stdout)["error"]["hint"].splitlines():
+        if line.startswith("clear it: "):
+            command = line.removeprefix("clear it: ").replace("omagy", str(binary), 1)
+            subprocess.run(command, shell=True, check=True, cwd=ws.root, env=ws.environment, capture_output=True)
+    assert activate(ws, case.target)["active"]
+
+
+def _hands_over(ws: Workspace, source: str, target: str) -> None:
+    activate(ws, source, state={"notes": ["kept"]})
+    told = answer(state(ws, "write", mode=target))
+    assert told["completed"] == [source]
+    assert active(ws) == target
+    left = read_file(ws, f"{source}-state.json")
+    assert (left["active"], left["lifecycle_outcome"], left["handoff_to"]) == (False, "finished", target)
+    assert left["completed_at"] == read_file(ws, f"{target}-state.json")["started_at"]
+    assert left["notes"] == ["kept"]
+
+
+def test_deep_interview_handoff_to_ultrawork_still_auto_completes(ws: Workspace) -> None:
+    _hands_over(ws, "deep-interview", "ultrawork")
+
+
+def test_plan_handoff_to_ultragoal_auto_completes_planning_state(ws: Workspace) -> None:
+    _hands_over(ws, "plan", "ultragoal")
+
+
+@pytest.mark.parametrize("case", HANDOFFS, ids=str)
+def test_every_handoff_completes_its_source(ws: Workspace, case: Transition) -> None:
+    _hands_over(ws, case.before[0], case.target)
+
+
+@pytest.mark.parametrize("case", PEERS[::2], ids=str)
+def test_hud_stop_and_cancel_behavior_remain_correct_for_approved_overlaps(ws: Workspace, case: Transition) -> None:
+    """The HUD shows both, a Stop hook respects both, and a cancel ends the one it names."""
+    first, second = activate(ws, *case.before, case.target)["active_modes"]
+    assert f"team+{second}" in ws.omagy("hud").stdout
+    root = StateRoot(ws.root)
+    stop = must_continue(active_states(root, None))
+    assert isinstance(stop, MustContinue)
+    assert stop.modes == (first, second)
+
+    told = answer(state(ws, "cancel", mode=second))
+    assert (told["ended"], told["combination"]) == ([second], "team")
+    left = read_file(ws, f"{second}-state.json")
+    assert (left["active"], left["lifecycle_outcome"]) == (False, "userinterlude")
+    stop = must_continue(active_states(root, None))
+    assert isinstance(stop, MustContinue)
+    assert stop.modes == ("team",)
+    assert "team+" not in ws.omagy("hud").stdout
+
+    activate(ws, second)
+    answer(state(ws, "cancel", all=True))
+    assert isinstance(must_continue(active_states(root, None)), MayStop)
+    assert active(ws) == ""
+
+
+def test_one_peer_that_has_not_ended_is_enough_to_continue(ws: Workspace) -> None:
+    activate(ws, "team", "ralph")
+    answer(state(ws, "write", mode="team", lifecycle_outcome="finished"))
+    assert answer(state(ws, "read"))["must_continue"] == ["ralph"]
+    answer(state(ws, "write", mode="ralph", current_phase="complete"))
+    assert answer(state(ws, "read"))["must_continue"] == []
+
+
+def test_a_mode_that_waits_for_an_answer_keeps_no_session(ws: Workspace) -> None:
+    """Its peer does."""
+    asked = {"question": {"id": "q1", "status": "open"}}
+    activate(ws, "ralph")
+    activate(ws, "ralph", state=asked)
+    told = answer(state(ws, "read"))
+    assert (told["combination"], told["must_continue"]) == ("ralph", [])
+    assert "waits for an answer" in told["reason"]
+    activate(ws, "team")
+    assert answer(state(ws, "read"))["must_continue"] == ["team"]
+
+
+# -- write
+
+
+def test_a_write_merges_and_keeps_what_it_does_not_know(ws: Workspace) -> None:
+    """Fields of other tools stay, in the state and in the inventory."""
+    put(ws, "team-state.json", {"mode": "team", "active": True, "started_at": "T0", "theirs": {"a": 1}})
+    row = {"skill": "team", "active": True, "activated_at": "T0", "turn_id": "t"}
+    foreign = {"skill": "autopilot", "active": True, "session_id": "other"}
+    put(ws, "skill-active-state.json", {"active_skills": [row, foreign], "input_lock": {"x": 1}})
+    told = activate(ws, "team", current_phase="exec", state={"workers": 3})
+    assert told["state"]["theirs"] == {"a": 1}
+    kept = read_file(ws, "team-state.json")
+    assert (kept["started_at"], kept["current_phase"], kept["workers"], kept["theirs"]) == ("T0", "exec", 3, {"a": 1})
+    inventory = read_file(ws, "skill-active-state.json")
+    assert inventory["input_lock"] == {"x": 1}
+    assert inventory["active_skills"][0]["turn_id"] == "t"
+    assert inventory["active_skills"][0]["phase"] == "exec"
+    assert inventory["active_skills"][1] == foreign
+
+
+@pytest.mark.parametrize(
+    ("word", "outcome"),
+    [("complete", "finished"), ("cancelled", "userinterlude"), ("Finished", "finished"), ("blocked", "blocked")],
+)
+def test_an_outcome_is_recorded_in_its_canonical_word(ws: Workspace, word: str, outcome: str) -> None:
+    activate(ws, "team", "ralph")
+    told = answer(state(ws, "write", mode="ralph", lifecycle_outcome=word))
+    assert (told["active"], told["combination"]) == (False, "team")
+    left = read_file(ws, "ralph-state.json")
+    assert left["lifecycle_outcome"] == outcome
+    assert left["completed_at"]
+
+
+def test_an_unknown_outcome_is_refused_and_changes_nothing(ws: Workspace) -> None:
+    activate(ws, "team")
+    before = files(ws)
+    done = state(ws, "write", mode="team", lifecycle_outcome="finnished")
+    assert done.returncode == 2
+    assert "did you mean finished?" in done.stderr
+    assert files(ws) == before
+
+
+def test_a_mode_that_ended_begins_anew(ws: Workspace) -> None:
+    """Nothing of its last end remains, and what was its own does."""
+    activate(ws, "team", state={"mine": 1}, current_phase="exec")
+    answer(state(ws, "write", mode="team", lifecycle_outcome="failed"))
+    assert answer(state(ws, "write", mode="team", state={"more": 2}))["active"] is False  # says nothing of active
+    again = answer(state(ws, "write", mode="team", active=True))
+    assert again["combination"] == "team"
+    assert again["state"].keys() == {"mode", "active", "started_at", "updated_at", "mine", "more"}
+
+
+def test_a_mode_can_end_without_saying_how(ws: Workspace) -> None:
+    activate(ws, "team", "ralph")
+    told = answer(state(ws, "write", mode="team", active=False))
+    assert told["combination"] == "ralph"
+    assert "lifecycle_outcome" not in read_file(ws, "team-state.json")
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({}, "mode is missing"),
+        ({"mode": "rallph"}, "did you mean ralph?"),
+        ({"mode": "team", "current_fase": "x"}, "did you mean current_phase?"),
+        ({"mode": "team", "active": "yes"}, "active is 'yes', neither true nor false"),
+        ({"mode": "team", "state": []}, "state is not a JSON object"),
+        ({"mode": "team", "state": {"mode": "ralph"}}, "state.mode cannot be set"),
+        ({"mode": "team", "state": {"started_at": "x"}}, "state.started_at cannot be set"),
+        ({"mode": "team", "active": True, "state": {"active": False}}, "active stands in the request twice"),
+        ({"mode": "team", "active": True, "lifecycle_outcome": "finished"}, "is not active"),
+        ({"mode": "team", "active": True, "current_phase": "complete"}, "is not active"),
+        ({"mode": "team", "current_phase": "a\nb"}, "current_phase is not a word"),
+        ({"mode": "team", "lifecycle_outcome": 3}, "is no outcome"),
+        ({"mode": "team", "session_id": ""}, "cannot name a scope"),
+        ({"mode": "team", "session_id": ".."}, "cannot name a scope"),
+        ({"mode": "team", "session_id": "../x"}, "cannot name a scope"),
+        ({"mode": "team", "session_id": "a/b"}, "cannot name a scope"),
+        ({"mode": "team", "session_id": "a\u0000b"}, "cannot name a scope"),
+        ({"mode": "team", "session_id": "x" * 129}, "cannot name a scope"),
+        ({"mode": "team", "session_id": "ralph-state.json"}, "cannot name a scope"),
+        ({"mode": "team", "session_id": "Questions"}, "reserved"),
+        ({"mode": "team", "session_id": "start-12"}, "reserved"),
+        ({"mode": "team", "session_id": 3}, "cannot name a scope"),
+        ({"mode": "team", "state": {"x": "y" * (1 << 20)}}, "larger than 1 MiB"),
+    ],
+)
+def test_a_wrong_request_is_told_and_changes_nothing(ws: Workspace, request_: dict[str, Any], told: str) -> None:
+    activate(ws, "plan")
+    before = files(ws)
+    done = ws.omagy("state", "write", "--json", "--input=" + json.dumps(request_)) if len(
+        str(request_)
+    ) < 100_000 else subprocess.run(
+        [sys.executable, "-m", "omagy_supervisor", "state", "write", "--json", "--input", "-"],
+        cwd=ws.root, env=ws.environment, input=json.dumps(request_), capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert told in json.loads(done.stdout)["error"]["message"]
+    assert files(ws) == before
+
+
+def test_deeply_nested_state_is_refused_rather_than_lost(ws: Workspace) -> None:
+    """What could be written but not read back would be gone."""
+    nested: Any = 1
+    for _ in range(46):
+        nested = {"a": nested}
+    activate(ws, "plan")
+    before = files(ws)
+    done = state(ws, "write", mode="plan", state={"deep": nested})
+    assert done.returncode == 2
+    assert "nested too deeply" in done.stderr
+    assert files(ws) == before
+
+
+def test_plain_options_say_the_same_as_json(ws: Workspace) -> None:
+    """And a person reads what is active now."""
+    done = ws.omagy("state", "write", "team", "--phase", "exec", "--session-id", "s1")
+    assert done.stdout == "team is active\nactive in session s1: team\n"
+    assert read_file(ws, "s1/team-state.json")["current_phase"] == "exec"
+    done = ws.omagy("state", "write", "--mode=ralph", "--session-id=s1")
+    assert done.stdout == "ralph is active\nactive in session s1: team+ralph\n"
+    done = ws.omagy("state", "write", "ralph", "--session-id", "s1", "--outcome", "done")
+    assert done.stdout == "ralph is not active (finished)\nactive in session s1: team\n"
+    listed = ws.omagy("state", "list").stdout
+    assert listed.startswith(
+        "active in this repository: nothing\nactive in session s1: team\n  team            active"
+    )
+    assert "ralph           finished" in listed
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["wirte", "team"], "did you mean write?"),
+        (["write", "team", "ralph"], "does not take team ralph"),
+        (["write", "team", "--mode", "team"], "given twice"),
+        (["write", "team", "--input", '{"mode":"ralph"}'], "differs"),
+        (["write", "--input", "{"], "--input: it is not JSON"),
+        (["clear"], "mode is missing"),
+        (["clear", "team", "--all"], "exclude each other"),
+        (["list", "team"], "does not take team"),
+        (["read", "--al"], "has no option --al"),
+    ],
+)
+def test_a_wrong_command_line_is_told(ws: Workspace, argv: list[str], told: str) -> None:
+    done = ws.omagy("state", *argv)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert not (ws.root / ".omagy").exists()
+
+
+def test_help_tells_all_commands(ws: Workspace) -> None:
+    for argv in (["--help"], ["write", "--help"]):
+        done = ws.omagy("state", *argv)
+        assert done.returncode == 0
+        assert "omagy state clear" in done.stdout
+
+
+def test_outside_a_repository_it_says_so(ws: Workspace, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = ws.omagy("state", "list", "--json", cwd=elsewhere)
+    assert done.returncode == 2
+    assert "not inside a git repository" in json.loads(done.stdout)["error"]["message"]
+
+
+# -- clear and cancel
+
+
+def test_clear_takes_the_named_member_alone(ws: Workspace) -> None:
+    activate(ws, "team", "ralph")
+    told = answer(state(ws, "clear", mode="ralph"))
+    assert (told["ended"], told["combination"]) == (["ralph"], "team")
+    assert not (ws.root / ".omagy/state/ralph-state.json").exists()
+    assert (ws.root / ".omagy/state/team-state.json").exists()
+
+
+def test_clearing_what_is_not_there_says_so_and_succeeds(ws: Workspace) -> None:
+    activate(ws, "team", session_id="s1")
+    done = ws.omagy("state", "clear", "team")
+    assert done.returncode == 0
+    assert done.stdout.startswith(
+        "team is not there in this repository: nothing to do\n  it is active in session s1:"
+    )
+    assert active(ws, session_id="s1") == "team"
+    done = ws.omagy("state", "cancel", "--all")
+    assert done.returncode == 0
+    assert "no mode is active in this repository: nothing to do" in done.stdout
+
+
+def test_a_mode_that_has_ended_is_not_cancelled(ws: Workspace) -> None:
+    """What it ended as stays."""
+    activate(ws, "team")
+    answer(state(ws, "write", mode="team", lifecycle_outcome="finished"))
+    assert answer(state(ws, "cancel", mode="team"))["ended"] == []
+    assert read_file(ws, "team-state.json")["lifecycle_outcome"] == "finished"
+
+
+def test_scopes_are_apart(ws: Workspace) -> None:
+    """What is active in one session keeps no other from anything; --all clears one scope."""
+    activate(ws, "ralph")
+    activate(ws, "ultrawork", session_id="s1")
+    activate(ws, "plan", session_id="s2")
+    assert (active(ws), active(ws, session_id="s1"), active(ws, session_id="s2")) == ("ralph", "ultrawork", "plan")
+    listed = answer(ws.omagy("state", "list", "--json"))
+    assert [(scope["session_id"], scope["combination"]) for scope in listed["scopes"]] == [
+        (None, "ralph"),
+        ("s1", "ultrawork"),
+        ("s2", "plan"),
+    ]
+    answer(state(ws, "clear", all=True))
+    assert (active(ws), active(ws, session_id="s1")) == ("", "ultrawork")
+    assert read_file(ws, "s1/skill-active-state.json")["active_skills"][0]["session_id"] == "s1"
+
+
+def test_an_unsupported_set_of_an_older_writer_can_only_be_left(ws: Workspace) -> None:
+    """Nothing joins it; an update and clearing are allowed."""
+    rows = [{"skill": "ralph", "active": True}, {"skill": "ultrawork", "active": True}]
+    put(ws, "skill-active-state.json", {"version": 1, "active": True, "skill": "ralph", "active_skills": rows})
+    assert active(ws) == "ralph+ultrawork"
+    done = state(ws, "write", mode="team")
+    assert done.returncode == 2
+    for mode in ("ralph", "ultrawork"):
+        assert f'{{"mode":"{mode}"}}' in done.stderr
+    assert activate(ws, "ralph", current_phase="exec")["combination"] == "ralph+ultrawork"
+    answer(state(ws, "clear", mode="ultrawork"))
+    assert activate(ws, "team")["combination"] == "team+ralph"
+
+
+# -- files that contradict one another
+
+
+def test_a_mode_missing_in_the_inventory_is_put_into_it(ws: Workspace) -> None:
+    put(ws, "team-state.json", {"mode": "team", "active": True, "current_phase": "exec"})
+    assert active(ws) == "team"
+    assert read_file(ws, "skill-active-state.json")["active_skills"][0]["phase"] == "exec"
+
+
+def test_an_entry_whose_state_was_lost_stays_active_and_gets_a_state(ws: Workspace) -> None:
+    activate(ws, "team", "ralph", current_phase="exec")
+    (ws.root / ".omagy/state/ralph-state.json").unlink()
+    assert active(ws) == "team+ralph"
+    restored = read_file(ws, "ralph-state.json")
+    assert (restored["mode"], restored["active"], restored["current_phase"]) == ("ralph", True, "exec")
+
+
+def test_a_state_that_says_it_has_ended_leaves_the_set(ws: Workspace) -> None:
+    activate(ws, "team", "ralph")
+    put(ws, "ralph-state.json", {"mode": "ralph", "active": True, "run_outcome": "cancelled"})
+    assert active(ws) == "team"
+    assert [row["skill"] for row in read_file(ws, "skill-active-state.json")["active_skills"]] == ["team"]
+
+
+@pytest.mark.parametrize("garbage", ["", "{", "[]", '{"a": NaN}', "\x00", '{"active_skills": 3}'])
+def test_a_damaged_inventory_is_kept_and_made_anew_from_the_states(ws: Workspace, garbage: str) -> None:
+    activate(ws, "team", "ralph")
+    put(ws, "skill-active-state.json", garbage)
+    done = state(ws, "read")
+    assert answer(done)["combination"] == "team+ralph"
+    if not garbage.startswith('{"active_skills"'):
+        assert "skill-active-state.json.corrupt-1" in done.stderr
+        assert (ws.root / ".omagy/state/skill-active-state.json.corrupt-1").read_text() == garbage
+    assert len(read_file(ws, "skill-active-state.json")["active_skills"]) == 2
+    assert not state(ws, "read").stderr
+
+
+def test_a_damaged_state_is_never_overwritten(ws: Workspace) -> None:
+    """It is kept aside, told, and its mode stays what the inventory says."""
+    activate(ws, "team", "ralph")
+    path = put(ws, "ralph-state.json", "{precious")
+    done = state(ws, "write", mode="ralph", current_phase="exec")
+    assert answer(done)["combination"] == "team+ralph"
+    assert "ralph-state.json.corrupt-1" in done.stderr
+    assert path.with_name("ralph-state.json.corrupt-1").read_text() == "{precious"
+    path.write_text("{again")
+    answer(state(ws, "clear", mode="ralph"))
+    assert path.with_name("ralph-state.json.corrupt-2").read_text() == "{again"
+    assert not path.exists()
+
+
+def _link(path: Path, target: Path) -> None:
+    path.symlink_to(target)
+
+
+def _huge(path: Path, _target: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+
+
+def _pipe(path: Path, _target: Path) -> None:
+    os.mkfifo(path)
+
+
+def _folder(path: Path, _target: Path) -> None:
+    path.mkdir()
+    (path / "in").write_text("precious")
+
+
+@pytest.mark.parametrize("name", ["team-state.json", "skill-active-state.json", "workflow-pending.json"])
+@pytest.mark.parametrize("make", [_link, _huge, _pipe, _folder])
+def test_what_is_planted_in_the_place_of_a_file_is_not_followed(
+    ws: Workspace, tmp_path: Path, name: str, make: Any
+) -> None:
+    """It is moved aside, its target stays, and the set is what the other files say."""
+    activate(ws, "team", "ralph")
+    target = tmp_path / "target"
+    target.write_text("precious")
+    place = ws.root / ".omagy/state" / name
+    place.unlink(missing_ok=True)
+    make(place, target)
+    assert answer(state(ws, "write", mode="team", current_phase="exec"))["combination"] == "team+ralph"
+    assert target.read_text() == "precious"
+    assert os.path.lexists(place.with_name(f"{name}.corrupt-1"))
+
+
+def test_a_link_in_the_place_of_a_scope_is_not_followed(ws: Workspace, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "team-state.json").write_text('{"mode": "team", "active": true}')
+    activate(ws, "plan")
+    (ws.root / ".omagy/state/s1").symlink_to(elsewhere)
+    assert active(ws, session_id="s1") == ""
+    done = state(ws, "write", mode="ralph", session_id="s1")
+    assert done.returncode == 1
+    assert "is not a folder of its own" in done.stderr
+    assert sorted(path.name for path in elsewhere.iterdir()) == ["team-state.json"]
+    assert active(ws) == "plan"
+
+
+# -- many at once
+
+
+def test_writers_of_different_scopes_and_modes_lose_nothing(ws: Workspace) -> None:
+    """Forty commands at a time, all of them allowed, all of them done."""
+    activate(ws, "plan")
+    jobs = [("write", f"s{n}", mode) for n in range(10) for mode in ("team", "ralph")]
+    results: list[Done] = []
+
+    def work(verb: str, session_id: str, mode: str) -> None:
+        results.append(state(ws, verb, mode=mode, session_id=session_id))
+
+    threads = [threading.Thread(target=work, args=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [done.returncode for done in results] == [0] * 20
+    listed = answer(ws.omagy("state", "list", "--json"))["scopes"]
+    assert [scope["combination"] for scope in listed] == ["plan", *["team+ralph"] * 10]
+
+
+def test_of_two_that_exclude_each_other_one_is_denied(ws: Workspace) -> None:
+    """However close together they come."""
+    for _ in range(5):
+        started = [ws.start("state", "write", mode) for mode in ("ralph", "ultrawork")]
+        statuses = sorted(process.wait(60) for process in started)
+        assert statuses == [0, 2]
+        assert active(ws) in ("ralph", "ultrawork")
+        answer(state(ws, "clear", all=True))
+
+
+def test_all_cases_are_covered() -> None:
+    """Every mode takes part in some case."""
+    assert {mode for case in ALL for mode in (*case.before, case.target)} == set(Mode)
