@@ -4,7 +4,6 @@ omagy's own options stand before the mission folder; what stands after it belong
 a misspelt option of ours is an error, and so is one of ours that stands where Codex would get it.
 """
 
-import difflib
 from dataclasses import dataclass, field
 
 from omagy_autoresearch.errors import ContractError
@@ -124,5 +123,7 @@ def _unknown(word: str) -> ContractError:
 
 
 def _near(name: str) -> str | None:
+    import difflib
+
     near = difflib.get_close_matches(name, _ALL, n=1, cutoff=0.8)
     return near[0] if near else None

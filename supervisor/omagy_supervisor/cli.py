@@ -2,21 +2,24 @@
 
 import importlib
 import os
-import traceback
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from omagy_autoresearch import __version__
 from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_autoresearch.spelling import nearest
-from omagy_supervisor.arguments import Arguments, split_arguments
 from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
-from omagy_supervisor.options import read_options
 from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
-from omagy_supervisor.ui.messages import say, say_error, show, speak_in_any_locale
+from omagy_supervisor.ui.messages import say, say_error, show, show_error_data, speak_in_any_locale
+
+if TYPE_CHECKING:
+    from omagy_supervisor.arguments import Arguments
 
 _COMMANDS = {
     "question": "omagy_supervisor.commands.question:question",
     "stop-conditions": "omagy_supervisor.commands.stop_conditions:stop_conditions",
+    "hud": "omagy_supervisor.commands.hud:hud",
+    "state": "omagy_supervisor.commands.state:state",
 }
 """Which function runs a command: it gets the words behind it and the settings, and returns the exit status."""
 
@@ -33,8 +36,12 @@ def main(argv: list[str]) -> int:
         return _dispatch(argv, settings)
     except OmagyError as error:
         if debug:
+            import traceback
+
             traceback.print_exc()
         say_error(error)
+        if argv[0] in _COMMANDS and "--json" in argv:
+            show_error_data(error)
         return int(error.exit_status)
     except KeyboardInterrupt:
         say("interrupted; nothing was changed by this command")
@@ -87,6 +94,8 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
         return _init(rest[1:], settings)
     if rest and rest[0] in _VERBS:
         return _verb(rest[0], rest[1:], settings)
+    from omagy_supervisor.arguments import split_arguments
+
     arguments = split_arguments(rest)
     if arguments.has("--help"):
         show(AUTORESEARCH)
@@ -104,6 +113,7 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
 
 
 def _check(rest: list[str], settings: Settings) -> int:
+    from omagy_supervisor.arguments import split_arguments
     from omagy_supervisor.commands.check import check
 
     # The options may stand on either side here: nothing goes to Codex.
@@ -119,6 +129,7 @@ def _check(rest: list[str], settings: Settings) -> int:
 
 def _init(rest: list[str], settings: Settings) -> int:
     from omagy_supervisor.commands import init
+    from omagy_supervisor.options import read_options
 
     options = read_options(rest, "autoresearch init", flags=init.FLAGS, values=init.VALUES)
     if options.has("--help"):
@@ -127,7 +138,7 @@ def _init(rest: list[str], settings: Settings) -> int:
     return init.init(options, settings)
 
 
-def _launch(arguments: Arguments, settings: Settings) -> int:
+def _launch(arguments: "Arguments", settings: Settings) -> int:
     from omagy_supervisor.commands.launch import launch
 
     try:

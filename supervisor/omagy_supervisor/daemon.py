@@ -19,9 +19,10 @@ from omagy_autoresearch.remedies import remedy_of
 from omagy_autoresearch.run import Applying, Deciding, InSession, Preparing, RunState
 from omagy_autoresearch.steps import EndRun, next_step
 from omagy_autoresearch.summary import handoff
+from omagy_supervisor.active import last_pointer
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
-from omagy_supervisor.adapters.lock import Pointer, RunLock, read_pointer, write_pointer
+from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
 from omagy_supervisor.adapters.processes import SystemProcesses, start_mark
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
@@ -45,6 +46,7 @@ from omagy_supervisor.recover import (
 from omagy_supervisor.requests import Fresh, Request, Resume
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
+from omagy_supervisor.workflow_run import enlisted
 from omagy_supervisor.world import World
 
 MakeReporter = Callable[[RunFolder], Reporter]
@@ -59,7 +61,7 @@ def supervise(
     """
     root = StateRoot(Path(request.repo_root))
     folder = root.run(request.run_id)
-    with _locked(root):
+    with _locked(root), enlisted(root, request.run_id):
         if isinstance(request, Fresh):
             _end_session_of_interrupted_run(root)
         run = _create(folder, request) if isinstance(request, Fresh) else _load(root, request)
@@ -174,7 +176,7 @@ def _locked(root: StateRoot) -> Iterator[None]:
 
 def another_run_active(root: StateRoot) -> ContractError:
     """The refusal of a second run, with what can be done about the first."""
-    pointer = read_pointer(root.shared_pointer) or read_pointer(root.pointer)
+    pointer = last_pointer(root)
     if pointer is None or not pointer.active:  # its supervisor is just starting
         return ContractError(f"a run is starting in {root.repo_root}: one run at a time", "omagy autoresearch list")
     run, place = pointer.run_id, pointer.repo_root or str(root.repo_root)
@@ -218,7 +220,7 @@ def _end_session_of_interrupted_run(root: StateRoot) -> None:
 
     What it leaves in its lane is collected when that run is resumed.
     """
-    pointer = read_pointer(root.shared_pointer) or read_pointer(root.pointer)
+    pointer = last_pointer(root)
     if pointer is None or not pointer.active:
         return
     its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root

@@ -3,8 +3,6 @@
 import contextlib
 import errno
 import os
-import secrets
-import shutil
 import stat
 from enum import Enum
 from pathlib import Path
@@ -42,7 +40,7 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 def replace_file(path: Path, data: bytes, durability: Durability, mode: int = 0o644) -> None:
     """As ``write_atomic``, with a say in what is left after a power cut."""
     # A name that nobody can have put something under: a folder in its place would be in the way for good.
-    tmp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_TMP}")
+    tmp = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}{_TMP}")
     try:
         fd = os.open(tmp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
         try:
@@ -104,6 +102,8 @@ def _read_up_to(fd: int, size: int) -> bytes:
 
 def remove(path: Path) -> None:
     """Take away whatever stands at ``path``; a link is removed, never followed."""
+    import shutil
+
     shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
 
 
@@ -112,9 +112,9 @@ def shown_path(path: str) -> str:
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def sweep_temporary(folder: Path) -> None:
-    """Remove what a killed ``write_atomic`` left in ``folder``."""
-    for path in folder.glob(f".*{_TMP}"):
+def sweep_temporary(folder: Path, name: str = "") -> None:
+    """Remove what a killed ``write_atomic`` left in ``folder``, of the file ``name`` or of all."""
+    for path in folder.glob(f".{name}*{_TMP}"):
         with contextlib.suppress(OSError):
             path.unlink()
 

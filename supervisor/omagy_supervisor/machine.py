@@ -1,7 +1,7 @@
 """Which machine this is, which of its lives, and how long that has lasted."""
 
 import contextlib
-import socket
+import os
 import time
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def this_machine() -> tuple[str, str]:
     boot = ""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    return socket.gethostname(), boot
+    return os.uname().nodename, boot
 
 
 def monotonic_s() -> float:

@@ -28,6 +28,11 @@ class StateRoot:
         return self.state / "autoresearch-state.json"
 
     @property
+    def is_lane(self) -> bool:
+        """True for the worktree of a run."""
+        return self.repo_root.parent.name.endswith(".omagy-worktrees")
+
+    @property
     def shared(self) -> Path:
         """Ours in git's own folder, which all worktrees of the repository share and no ``git clean`` looks into."""
         common = git_common_dir(self.repo_root)
@@ -36,6 +41,11 @@ class StateRoot:
     @property
     def lock(self) -> Path:
         return self.shared / "autoresearch.lock"
+
+    @property
+    def workflow_lock(self) -> Path:
+        """Held for a moment by whoever changes which modes are active, in any worktree."""
+        return self.shared / "workflow.lock"
 
     @property
     def shared_pointer(self) -> Path:
@@ -62,6 +72,32 @@ class StateRoot:
                 return
         if not ignore.exists():
             write_atomic(ignore, b"*\n", durable=False)
+
+
+def find_root(folder: Path) -> StateRoot | None:
+    """The state of the work tree around ``folder``, found without asking git; None outside of one."""
+    for place in (folder, *folder.parents):
+        common = git_common_dir(place)
+        if common is not None and (common / "HEAD").is_file():
+            return StateRoot(place)
+    return None
+
+
+def worktrees(root: StateRoot) -> list[StateRoot]:
+    """The work trees of the repository that are there, the one of ``root`` first."""
+    common = git_common_dir(root.repo_root)
+    found = [root.repo_root]
+    if common is not None:
+        found += [common.parent] if common.name == ".git" else []
+        found += [place.parent for link in sorted(common.glob("worktrees/*/gitdir")) if (place := _named_in(link))]
+    return [StateRoot(place) for place in dict.fromkeys(found) if place.is_dir()]
+
+
+def _named_in(link: Path) -> Path | None:
+    try:
+        return link.parent / os.fsdecode(link.read_bytes().strip())
+    except OSError:
+        return None
 
 
 def git_common_dir(repo_root: Path) -> Path | None:

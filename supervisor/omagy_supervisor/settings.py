@@ -1,7 +1,6 @@
 """What the environment says, read once at start (contract section 4)."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -28,6 +27,8 @@ class Settings:
 
     @property
     def tmux(self) -> str | None:
+        import shutil
+
         return shutil.which("tmux", path=self.environment.get("PATH"))
 
     @property

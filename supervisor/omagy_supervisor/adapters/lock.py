@@ -1,16 +1,19 @@
 """The lock of a repository: one run at a time, and the kernel drops it when its holder dies (contract section 3)."""
 
 import fcntl
+import json
 import os
 import threading
 from pathlib import Path
+from typing import Any, NamedTuple
 
-import msgspec
+from omagy_autoresearch.strict_json import JsonProblem, loads_object
+from omagy_supervisor.files import read_regular, write_atomic
 
-from omagy_supervisor.files import write_atomic
+_LIMIT = 1 << 16
 
 
-class Pointer(msgspec.Struct, frozen=True, omit_defaults=True):
+class Pointer(NamedTuple):
     """Which run is, or was last, active. Information for people: only the lock itself is believed."""
 
     run_id: str
@@ -34,8 +37,11 @@ class RunLock:
         self._fd: int | None = None
 
     def acquire(self, tries: int = 1) -> bool:
-        """False when somebody else holds it, on each of ``tries`` 20 ms apart. Raises OSError."""
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """False when somebody else holds it, on each of ``tries`` 20 ms apart. Raises OSError.
+
+        A link in the file's place is not followed.
+        """
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         for _ in range(tries):
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,23 +60,39 @@ class RunLock:
 
 
 def lock_is_held(path: Path) -> bool:
-    """True while a supervisor lives that holds the lock at ``path``."""
-    lock = RunLock(path)
+    """True while a supervisor lives that holds the lock at ``path``. Any number may look at the same time."""
     try:
-        free = path.exists() is False or lock.acquire()
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
-    lock.release()
-    return not free
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return False
 
 
 def read_pointer(path: Path) -> Pointer | None:
     """The pointer, or None when there is none that can be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Pointer)
-    except (OSError, msgspec.DecodeError):
+        record = loads_object(read_regular(path, _LIMIT) or b"")
+    except (ValueError, JsonProblem):
         return None
+    kinds: dict[str, type] = {"run_id": str, "active": bool}
+    kinds |= {name: type(default) for name, default in Pointer._field_defaults.items()}
+    known = {name: record[name] for name in kinds if name in record}
+    if not {"run_id", "active"} <= known.keys() or not all(_is(value, kinds[name]) for name, value in known.items()):
+        return None
+    return Pointer(**known)
+
+
+def _is(value: Any, kind: type) -> bool:
+    return type(value) is kind or (kind is float and type(value) is int)
 
 
 def write_pointer(path: Path, pointer: Pointer) -> None:
-    write_atomic(path, msgspec.json.format(msgspec.json.encode(pointer), indent=2) + b"\n", durable=False)
+    write_atomic(path, json.dumps(pointer._asdict(), indent=2).encode() + b"\n", durable=False)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.manifest import Manifest
+from omagy_supervisor.active import active_run
 from omagy_supervisor.adapters.git.facts import find_repository
-from omagy_supervisor.adapters.lock import Pointer, lock_is_held, read_pointer
 from omagy_supervisor.bootstrap import users_git
 from omagy_supervisor.files import shown_path
 from omagy_supervisor.paths import StateRoot
@@ -29,29 +29,6 @@ def refuse_unwritable_name(path: Path) -> None:
         raise ContractError(
             f"{shown_path(str(path))}: its name is no UTF-8, and omagy's records are", "rename or move the folder"
         ) from None
-
-
-def active_pointer(root: StateRoot) -> Pointer | None:
-    """What is known of the run whose supervisor lives, in whichever worktree of the repository."""
-    if not lock_is_held(root.lock):
-        return None
-    return read_pointer(root.shared_pointer) or read_pointer(root.pointer)
-
-
-def active_run(root: StateRoot) -> str | None:
-    """The run of this worktree whose supervisor lives."""
-    pointer = active_pointer(root)
-    return pointer.run_id if pointer is not None and pointer.repo_root in ("", str(root.repo_root)) else None
-
-
-def is_supervised(root: StateRoot, run_id: str) -> bool:
-    """True unless it is certain that no supervisor of ``run_id`` lives: one that starts is not in the pointer yet."""
-    if not lock_is_held(root.lock):
-        return False
-    pointer = read_pointer(root.shared_pointer)
-    if pointer is None or not pointer.active:
-        return True
-    return (pointer.run_id, pointer.repo_root) == (run_id, str(root.repo_root))
 
 
 def chosen_run(root: StateRoot, named: str | None) -> Manifest:

@@ -13,9 +13,9 @@ from omagy_autoresearch.handoff import handoff_markdown
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
 from omagy_autoresearch.workflow_handoff import workflow_handoff
+from omagy_supervisor.active import is_supervised
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.stops import SignalStops
-from omagy_supervisor.commands.chosen import is_supervised
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.recover import read_manifest

@@ -38,6 +38,7 @@ from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.requests import Fresh
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say
+from omagy_supervisor.workflow_run import refuse_beside_modes
 
 
 def launch(arguments: Arguments, settings: Settings) -> int:
@@ -45,6 +46,7 @@ def launch(arguments: Arguments, settings: Settings) -> int:
     refuse_inside_session(settings)
     assert arguments.mission is not None
     plan, notes = plan_run(arguments, arguments.mission, settings)
+    refuse_beside_modes(StateRoot(Path(plan.repo_root)))
     for note in notes:
         say(f"note: {note}")
     say(most_it_can_cost(plan.contract, plan.contract.budget))

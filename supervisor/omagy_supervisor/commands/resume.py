@@ -27,6 +27,7 @@ from omagy_supervisor.recover import (
 )
 from omagy_supervisor.requests import Resume
 from omagy_supervisor.settings import Settings
+from omagy_supervisor.workflow_run import refuse_beside_modes
 
 
 def resume(arguments: Arguments, settings: Settings) -> int:
@@ -44,6 +45,7 @@ def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers:
     manifest = require_manifest(root, run_id)
     if lock_is_held(root.lock):
         raise another_run_active(root)
+    refuse_beside_modes(root)
     refuse_without_journal(root.run(run_id), manifest)
     run = replay(*read_journal(root.run(run_id).journal))
     state = run.state

@@ -1,26 +1,18 @@
-"""What is known of runs and how one is stopped, as data: the command line prints it, MCP tools hand it on."""
-
-import contextlib
-import json
-import os
-import signal
-from dataclasses import dataclass
-from pathlib import Path
+"""What is known of runs, as data: the command line prints it, MCP tools hand it on."""
 
 import msgspec
 
-from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
-from omagy_autoresearch.events import StopMode
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
+from omagy_supervisor.active import active_pointer, active_run
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.lock import Pointer, lock_is_held
-from omagy_supervisor.adapters.processes import is_same
-from omagy_supervisor.commands.chosen import active_pointer, active_run, all_manifests, chosen_run
-from omagy_supervisor.files import write_atomic
+from omagy_supervisor.commands.chosen import all_manifests, chosen_run
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.quiet import last_output
 from omagy_supervisor.recover import known_runs
+from omagy_supervisor.stopping import ask_to_stop
+
+__all__ = ["Elsewhere", "Overview", "RunFacts", "ask_to_stop", "overview", "run_facts"]
 
 
 class RunFacts(Manifest, frozen=True, kw_only=True):
@@ -104,53 +96,3 @@ def _next_command(manifest: Manifest, active: str | None) -> str:
     if outcome is Outcome.FINISHED and manifest.tally.get("keep"):
         return f"git log --stat {(manifest.baseline_commit or '')[:12]}..{manifest.branch_name}"
     return f"omagy autoresearch {manifest.mission_dir}"
-
-
-@dataclass(frozen=True, slots=True)
-class Stopping:
-    """A run that was asked to stop. ``root`` is where its records are."""
-
-    run_id: str
-    mode: StopMode
-    root: StateRoot
-
-    @property
-    def ended(self) -> bool:
-        """The lock is the supervisor's life: it goes when the supervisor goes, however it goes."""
-        return not lock_is_held(self.root.lock)
-
-    @property
-    def can_go_on(self) -> bool:
-        """Whether the records are still there that a resume needs."""
-        return self.root.run(self.run_id).journal.exists()
-
-
-def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping:
-    """Ask the active run to stop; returns at once. Raises ContractError when it is not active."""
-    pointer = active_pointer(root)
-    if pointer is None:
-        raise ContractError("no run is active in this repository", "see what there is: omagy autoresearch list")
-    run = pointer.run_id
-    if run_id is not None and run_id != run:
-        raise ContractError(f"run {run_id} is not active; the active run is {run}")
-    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
-    try:
-        write_atomic(its_root.run(run).stop_request, json.dumps({"mode": mode}).encode(), durable=False)
-    except StorageError:
-        if mode is StopMode.AFTER_ITERATION:
-            raise
-        # Its records may be gone. The signal alone says the same.
-    _terminate(pointer)
-    return Stopping(run, mode, its_root)
-
-
-def _terminate(pointer: Pointer) -> None:
-    """SIGTERM to the supervisor, if the process with its pid is still the one that took the lock."""
-    with contextlib.suppress(OSError):
-        if is_same(pointer.pid, pointer.process_mark, pointer.process_started_at):
-            os.kill(pointer.pid, signal.SIGTERM)
-            return
-    raise OmagyError(
-        f"the supervisor of run {pointer.run_id} cannot be reached (pid {pointer.pid} on {pointer.host})",
-        "stop it where it runs",
-    )

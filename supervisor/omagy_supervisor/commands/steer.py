@@ -3,20 +3,17 @@
 import os
 import sys
 
-from omagy_autoresearch.errors import ContractError, OmagyError
+from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.events import StopMode
-from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.stops import SignalStops
+from omagy_supervisor.active import active_run
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
-from omagy_supervisor.commands.chosen import active_run, chosen_run, state_root
-from omagy_supervisor.commands.runs import Stopping, ask_to_stop
+from omagy_supervisor.commands.chosen import chosen_run, state_root
 from omagy_supervisor.daemon import rewrite_records
 from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
+from omagy_supervisor.stopping import ask_to_stop, await_end
 from omagy_supervisor.ui.messages import say
-
-_END_S = 60.0
 
 
 def attach(settings: Settings, run_id: str | None) -> int:
@@ -47,22 +44,12 @@ def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> in
         say(f"run {run} stops after the iteration it is in; watch: omagy autoresearch watch {run}")
         return 0
     say(f"stopping run {run} …")
-    _await_end(stopping)
+    await_end(stopping)
     if stopping.can_go_on:
         say(f"run {run} has stopped; go on with it: omagy autoresearch --resume {run}")
     else:
         say(f"run {run} has stopped; its records were deleted, so it cannot go on ({stopping.root.run(run).root})")
     return 0
-
-
-def _await_end(stopping: Stopping) -> None:
-    clock = SystemClock()
-    stops = SignalStops(stopping.root.state, clock)
-    deadline = clock.monotonic_s() + _END_S
-    while not stopping.ended:
-        if clock.monotonic_s() > deadline:
-            raise OmagyError("the supervisor is still ending", "see: omagy autoresearch status")
-        stops.wait(0.05)
 
 
 def rebuild(settings: Settings, run_id: str) -> int:

@@ -1,6 +1,7 @@
 """How errors reach a person: what is wrong, and the way out."""
 
 import io
+import json
 import os
 import re
 import shlex
@@ -9,7 +10,7 @@ import sys
 from omagy_autoresearch.errors import OmagyError
 from omagy_supervisor.ui.style import styled
 
-_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|--)")
+_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|hud\b|--)")
 
 
 def speak_in_any_locale() -> None:
@@ -38,6 +39,12 @@ def show(text: str) -> None:
 def show_data(text: str) -> None:
     """Print what another program reads, on stdout, as it is."""
     print(text, flush=True)  # noqa: T201
+
+
+def show_error_data(error: OmagyError) -> None:
+    """Print an error for the program that asked for JSON."""
+    told = {"message": error.message, "hint": error.hint, "code": error.code}
+    show_data(json.dumps({"error": told}, indent=2, ensure_ascii=False))
 
 
 def say_error(error: OmagyError) -> None:
