@@ -14,6 +14,7 @@ from omagy_autoresearch.errors import ExitStatus
 from omagy_autoresearch.lifecycle import BLOCKED_ON_USER, LEGACY, Outcome, Source
 from omagy_autoresearch.observation import KEYS
 from omagy_autoresearch.stop_conditions import PRECEDENCE, RULES, TERMS, Effect
+from omagy_autoresearch.workflow import Denied, Mode, transition
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -120,6 +121,20 @@ def observation_keys() -> str:
     return table(("key", "says"), ((f"`{key}`", meaning) for key, meaning in KEYS.items()))
 
 
+def mode_transitions() -> str:
+    head = ("active", *(f"`{target}`" for target in Mode))
+    return table(head, ((f"`{source}`", *(_transition(source, target) for target in Mode)) for source in Mode))
+
+
+def _transition(source: Mode, target: Mode) -> str:
+    found = transition(frozenset({source}), target)
+    if source is target:
+        return "update"
+    if isinstance(found, Denied):
+        return "–"
+    return "hands over" if found.completes else "peer"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "outcomes": outcomes,
     "exit-statuses": exit_statuses,
@@ -130,6 +145,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "stop-terms": stop_terms,
     "stop-precedence": stop_precedence,
     "observation-keys": observation_keys,
+    "mode-transitions": mode_transitions,
 }
 
 

@@ -8,6 +8,8 @@ usage:
   omagy autoresearch --resume <run-id>               go on with a run
   omagy autoresearch list | status | watch | attach | stop
   omagy autoresearch --help                          all options
+  omagy state write | read | list | clear | cancel   workflow modes
+  omagy hud                                          all of it in one line, for a status bar
   omagy question list | show <id> | answer <id> <your answer>
   omagy stop-conditions list | evaluate --input '<json>'
   omagy --version
