@@ -47,6 +47,7 @@ from omagy_supervisor.requests import Fresh, Request, Resume
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.workflow_run import enlisted
+from omagy_supervisor.workflow_store import mend
 from omagy_supervisor.world import World
 
 MakeReporter = Callable[[RunFolder], Reporter]
@@ -153,6 +154,7 @@ def rewrite_records(root: StateRoot, run_id: str) -> RunState:
             records.write_end(state, handoff(state, str(folder.root), records.kept()))
         else:
             records.write_manifest(state)
+    mend(root, None)  # its supervisor died with the run in the active set
     return state
 
 

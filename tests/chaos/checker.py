@@ -19,7 +19,7 @@ from omagy_supervisor.commands.steer import rebuild
 from omagy_supervisor.settings import read_settings
 
 _TEMPORARY = ("*.omagy-tmp", "handover-*", "start-*", "omagy-leftovers-index*", "omagy-check*", "omagy-snapshot-*")
-_OWN_LOCK = "autoresearch.lock"
+_OWN_LOCKS = ("autoresearch.lock", "workflow.lock")
 
 
 def check(ws: Workspace, run_id: str | None = None) -> None:
@@ -112,6 +112,9 @@ def _git(ws: Workspace, run_id: str, manifest: dict[str, Any], entries: list[dic
             yield f"the leftovers of iteration {entry['iteration']} are gone"
     if not (entries and leaves_lane_alone(entries[-1])):
         yield from _lane(ws, lane, kept, manifest["branch_name"], refs)
+    inventory = json.loads((ws.root / ".omagy/state/skill-active-state.json").read_text())
+    if inventory["active_skills"]:
+        yield f"a run that has ended is still an active mode: {inventory['active_skills']}"
     if ws.git("status", "--porcelain"):
         yield f"the user's checkout was changed: {ws.git('status', '--porcelain')}"
     problems = ws.git("fsck", "--full", "--no-dangling", "--no-progress")
@@ -135,7 +138,8 @@ def _litter(ws: Workspace, worktree: Path) -> Iterator[str]:
         yield from (f"left behind: {path}" for path in worktree.rglob(pattern))
     for folder in (ws.root / ".git", ws.root / ".omagy"):
         for pattern in ("*.lock", *_TEMPORARY):
-            strays = (path for path in folder.rglob(pattern) if path != ws.root / ".git/omagy" / _OWN_LOCK)
+            ours = [ws.root / ".git/omagy" / name for name in _OWN_LOCKS]
+            strays = (path for path in folder.rglob(pattern) if path not in ours)
             yield from (f"left behind: {path}" for path in strays)
 
 
