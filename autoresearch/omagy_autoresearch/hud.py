@@ -50,8 +50,8 @@ def _joined(combinations: Sequence[str], run: RunGlance | None, level: int, *, u
 
 
 def _run_parts(run: RunGlance, level: int, *, unicode: bool) -> list[str]:
-    name = f"autoresearch {plain(run.name)}" if level < 4 else "autoresearch"
-    parts = [f"{name} {plain(run.state)}", f"iteration {run.iteration}" if level < 3 else f"#{run.iteration}"]
+    words = ("autoresearch", plain(run.name) if level < 4 else "", plain(run.state))
+    parts = [" ".join(filter(None, words)), f"iteration {run.iteration}" if level < 3 else f"#{run.iteration}"]
     if run.best is not None:
         trend = sparkline(run.scores) if unicode and level < 2 else ""
         parts.append(f"best {_score(run.best)}{_change(run)}{trend and ' ' + trend}")

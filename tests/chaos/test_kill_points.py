@@ -32,6 +32,8 @@ AT_OTHER_EFFECTS = [
     Kill("before", 1, "adapters.git.exclude:write_atomic"),
     Kill("before", 2, "adapters.git.lane:fsync_dir"),
     Kill("after", 5, "files:fsync_dir"),
+    *(Kill("before", number, "adapters.workflow_files:write_atomic") for number in (1, 2, 3, 4)),
+    Kill("after", 4, "adapters.workflow_files:write_atomic"),
 ]
 
 Ends = dict[str, dict[str, Any]]

@@ -44,6 +44,7 @@ def test_a_wait_is_told_with_its_end_and_reason() -> None:
 def test_a_run_without_scores_is_told_without() -> None:
     bare = RunGlance("r", "speed", "preparing", 0)
     assert _line(run=bare) == "omagy: autoresearch speed preparing | iteration 0"
+    assert _line(run=bare._replace(name="")) == "omagy: autoresearch preparing | iteration 0"
     zero = RUN._replace(baseline=0.0, scores=())
     assert _line(run=zero) == "omagy: autoresearch speed in session | iteration 12 | best 93.25"
 

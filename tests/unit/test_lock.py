@@ -1,5 +1,6 @@
 """The lock of a repository, held by real processes."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -75,6 +76,24 @@ def test_a_lock_that_nobody_made_is_free(path: Path) -> None:
     assert not path.exists()
 
 
+def test_looking_is_not_holding(path: Path) -> None:
+    """However many look at the same moment, none of them is taken for a run."""
+    path.touch()
+    with path.open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert not lock_is_held(path)
+
+
+def test_a_link_in_the_place_of_a_lock_is_not_followed(path: Path, tmp_path: Path) -> None:
+    """A lock that leads elsewhere is nobody's."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch()
+    path.symlink_to(elsewhere)
+    with pytest.raises(OSError, match=r".*"):
+        RunLock(path).acquire()
+    assert not lock_is_held(path)
+
+
 @pytest.mark.timeout(60)
 def test_a_killed_holder_holds_nothing(path: Path) -> None:
     """kill -9 of the supervisor frees the lock at once: nobody has to guess from a pid."""
@@ -127,3 +146,15 @@ def test_a_pointer_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> N
     assert read_pointer(path) is None
     assert read_pointer(tmp_path / "missing") is None
     assert read_pointer(tmp_path) is None
+
+
+@pytest.mark.timeout(20)
+def test_a_pointer_is_read_from_a_plain_file_alone(tmp_path: Path) -> None:
+    """A pipe in its place blocks nobody, and a link is not followed."""
+    path = tmp_path / "state.json"
+    os.mkfifo(path)
+    assert read_pointer(path) is None
+    path.unlink()
+    write_pointer(tmp_path / "real.json", Pointer("r", True))
+    path.symlink_to(tmp_path / "real.json")
+    assert read_pointer(path) is None

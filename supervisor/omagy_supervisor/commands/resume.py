@@ -28,6 +28,7 @@ from omagy_supervisor.recover import (
 from omagy_supervisor.requests import Resume
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.workflow_run import refuse_beside_modes
+from omagy_supervisor.workflow_store import mend
 
 
 def resume(arguments: Arguments, settings: Settings) -> int:
@@ -45,6 +46,7 @@ def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers:
     manifest = require_manifest(root, run_id)
     if lock_is_held(root.lock):
         raise another_run_active(root)
+    mend(root, None)  # a supervisor that was killed may have left its run in the active set
     refuse_beside_modes(root)
     refuse_without_journal(root.run(run_id), manifest)
     run = replay(*read_journal(root.run(run_id).journal))
