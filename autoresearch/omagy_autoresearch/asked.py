@@ -10,14 +10,13 @@ prove nothing, for a model can write them without asking anybody. Four forms cou
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _OPEN = ("open", "asked", "pending", "prompting")
 _ANSWERED = ("answered", "satisfied")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A question that was asked; ``open`` while it waits for its answer."""
 
     id: str

@@ -4,8 +4,10 @@ It is made for tmux's status line and shell prompts: plain text, bounded in widt
 """
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 _BARS = "▁▂▃▄▅▆▇█"
 _NAME_LIMIT = 60
@@ -24,7 +26,7 @@ class RunGlance(NamedTuple):
     best: float | None = None
     baseline: float | None = None
     scores: tuple[float, ...] = ()
-    waits_until: datetime | None = None
+    waits_until: "datetime | None" = None
     waits_for: str = ""
 
 

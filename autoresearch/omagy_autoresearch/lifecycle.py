@@ -5,8 +5,8 @@ Nothing but its result is shown to anybody, so that a legacy word never passes f
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from omagy_autoresearch.asked import Asked, question_of
 from omagy_autoresearch.errors import ExitStatus
@@ -76,8 +76,7 @@ class Source(StrEnum):
     NOTHING = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What a record says of how its workflow ended.
 
     ``outcome`` is None when it has not ended or does not say how; ``ended`` tells these apart. ``question`` is the

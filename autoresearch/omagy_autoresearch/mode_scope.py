@@ -7,8 +7,8 @@ a state that says that its mode has ended takes it out.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.mode_state import ModeState, Said, restored, said
@@ -24,17 +24,18 @@ _RESERVED = re.compile(r"questions|sessions|start-\d+", re.IGNORECASE)  # they h
 Entry = Mapping[str, Any]
 Entries = dict[Mode, Entry]
 
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+
+class Scope(NamedTuple):
     """What the files of one scope hold. ``session_id`` is None for the root; ``states`` are those that can be read.
 
     ``run_lives`` while a run of the repository is active; ``run`` is its entry where the inventory should list it.
     """
 
     session_id: str | None
-    inventory: Mapping[str, Any] = field(default_factory=dict)
-    states: Mapping[Mode, ModeState] = field(default_factory=dict)
+    inventory: Mapping[str, Any] = _NOTHING
+    states: Mapping[Mode, ModeState] = _NOTHING
     run_lives: bool = False
     run: Entry | None = None
     damaged: bool = False  # the inventory cannot be read: it is made anew from the states

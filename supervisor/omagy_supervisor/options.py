@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.spelling import nearest
@@ -12,8 +11,7 @@ from omagy_autoresearch.strict_json import JsonProblem, loads_object
 _COMMON = ("--debug", "--help")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """``words`` are what is no option, in order."""
 
     flags: frozenset[str]

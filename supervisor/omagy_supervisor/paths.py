@@ -2,15 +2,14 @@
 
 import contextlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from omagy_autoresearch.names import iteration_folder
 from omagy_supervisor.files import make_folder, write_atomic
 
 
-@dataclass(frozen=True, slots=True)
-class StateRoot:
+class StateRoot(NamedTuple):
     """The ``.omagy`` folder of a repository. It ignores itself, so the user's git status stays as it was."""
 
     repo_root: Path
@@ -115,8 +114,7 @@ def git_common_dir(repo_root: Path) -> Path | None:
     return Path(os.path.normpath(git_dir)) if git_dir.is_dir() else None
 
 
-@dataclass(frozen=True, slots=True)
-class RunFolder:
+class RunFolder(NamedTuple):
     """The records of one run."""
 
     root: Path
@@ -179,8 +177,7 @@ class RunFolder:
         return AttemptFolder(folder if attempt == 1 else folder / f"attempt-{attempt}")
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFolder:
+class AttemptFolder(NamedTuple):
     """The records of one attempt at a session; ``outbox`` is all of it that the agent may write."""
 
     root: Path

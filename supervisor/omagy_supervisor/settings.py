@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from omagy_autoresearch.errors import ContractError
 
@@ -17,8 +17,7 @@ _GIT_KEEP = (
 _OWN_DROP = ("TMUX", "TMUX_PANE")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """``environment`` is the user's own, complete and as it was at the start."""
 
     environment: Mapping[str, str]

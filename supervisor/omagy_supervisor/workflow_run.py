@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ def enlisted(root: StateRoot, run_id: str) -> Iterator[None]:
     at = now()
     with held(root) as files:
         refuse_beside_modes(root)
-        scope = replace(files.scope(None), run_lives=True, run=run_entry(run_id, at, at))
+        scope = files.scope(None)._replace(run_lives=True, run=run_entry(run_id, at, at))
         files.commit(Change({}, inventory_of(scope, scope.rows(), at)), None)
     try:
         yield

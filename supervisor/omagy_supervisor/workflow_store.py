@@ -6,7 +6,6 @@ the run's lock; a supervisor takes it while it holds the run's. So neither can s
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 
 from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.mode_change import repair
@@ -55,7 +54,7 @@ def scope_of(files: WorkflowFiles, root: StateRoot, session_id: str | None) -> S
     scope = files.scope(session_id)
     if not lock_is_held(root.lock):
         return scope
-    return replace(scope, run_lives=True, run=None if session_id else _run_entry(root, scope))
+    return scope._replace(run_lives=True, run=None if session_id else _run_entry(root, scope))
 
 
 def _run_entry(root: StateRoot, scope: Scope) -> Entry | None:

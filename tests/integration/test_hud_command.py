@@ -18,7 +18,10 @@ from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import read_settings
 from omagy_supervisor.workflow_state import write
 
-HEAVY = ("git", "libtmux", "rich", "ruamel", "psutil", "msgspec", "subprocess", "difflib", "shutil", "socket")
+HEAVY = (
+    *("git", "libtmux", "rich", "ruamel", "psutil", "msgspec", "subprocess"),
+    *("dataclasses", "inspect", "difflib", "shutil", "socket", "secrets", "traceback"),
+)
 LIGHT = f"""
 import sys
 from omagy_supervisor.cli import main

@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,11 +41,15 @@ class RunLock:
         A link in the file's place is not followed.
         """
         fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        for _ in range(tries):
+        for number in range(tries):
+            if number:
+                from threading import Event
+
+                Event().wait(0.02)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                threading.Event().wait(0.02)
+                continue
             else:
                 self._fd = fd
                 return True

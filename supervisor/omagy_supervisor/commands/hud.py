@@ -6,11 +6,9 @@ Nothing heavy is imported here, nothing is written, and no program is started.
 import json
 import os
 import sys
-import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.hud import RunGlance, hud_line, name_of
@@ -19,7 +17,6 @@ from omagy_autoresearch.mode_scope import parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import combination
 from omagy_supervisor.active import last_pointer
-from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import Pointer, lock_is_held
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
 from omagy_supervisor.files import read_regular
@@ -27,6 +24,9 @@ from omagy_supervisor.options import Options, read_options
 from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import show, show_data
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 HELP = """\
 omagy hud: active modes and the run of this repository, in one line of plain text.
@@ -50,7 +50,7 @@ Outside a repository it prints nothing.
 _LIMIT = 1 << 20
 _WIDTH = 120
 _TICK_S = 1.0
-_SHOWN_AFTER_ITS_END = timedelta(hours=24)
+_SHOWN_AFTER_ITS_END_S = 24 * 3600
 
 
 def hud(words: list[str], settings: Settings) -> int:  # noqa: ARG001 - commands have one signature
@@ -107,7 +107,9 @@ def _speaks_unicode() -> bool:
 def _watch(told: Any) -> int:
     """On a terminal the line is replaced; elsewhere each change is a line of its own."""
     shown, terminal = None, sys.stdout.isatty()
-    tick = threading.Event()
+    from threading import Event
+
+    tick = Event()
     try:
         while True:
             text = told()
@@ -159,10 +161,14 @@ def _state(manifest: Mapping[str, Any], *, lives: bool) -> str | None:
         return name_of(manifest.get("status")).replace("_", " ")
     if not reading.ended:
         return "interrupted"
-    at = _time(manifest.get("completed_at"))
-    if at is None or SystemClock().now() - at > _SHOWN_AFTER_ITS_END:
-        return None
-    return str(reading.outcome or "ended")
+    return str(reading.outcome or "ended") if _is_recent(manifest.get("completed_at")) else None
+
+
+def _is_recent(value: object) -> bool:
+    from omagy_supervisor.adapters.clock import SystemClock
+
+    at = _time(value)
+    return at is not None and (SystemClock().now() - at).total_seconds() < _SHOWN_AFTER_ITS_END_S
 
 
 def _glance(manifest: Mapping[str, Any], run_id: str, state: str) -> RunGlance:
@@ -186,7 +192,9 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _time(value: object) -> datetime | None:
+def _time(value: object) -> "datetime | None":
+    from datetime import UTC, datetime
+
     try:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
