@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.spelling import nearest
-from omagy_autoresearch.strict_json import JsonProblem, loads_object
 
 _COMMON = ("--debug", "--help")
 
@@ -26,6 +25,8 @@ class Options(NamedTuple):
         text = self.values.get("--input")
         if text is None:
             return {}
+        from omagy_autoresearch.strict_json import JsonProblem, loads_object
+
         try:
             return loads_object(sys.stdin.buffer.read() if text == "-" else text)
         except JsonProblem as problem:

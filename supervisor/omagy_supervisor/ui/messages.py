@@ -4,7 +4,6 @@ import io
 import json
 import os
 import re
-import shlex
 import sys
 
 from omagy_autoresearch.errors import OmagyError
@@ -23,7 +22,11 @@ def speak_in_any_locale() -> None:
 def as_called(text: str) -> str:
     """``text`` with its commands as this person calls omagy: bin/omagy says how in OMAGY_COMMAND."""
     command = os.environ.get("OMAGY_COMMAND")
-    return _COMMAND.sub(lambda _: f"{shlex.quote(command)} ", text) if command else text
+    if not command:
+        return text
+    import shlex
+
+    return _COMMAND.sub(lambda _: f"{shlex.quote(command)} ", text)
 
 
 def say(text: str) -> None:
