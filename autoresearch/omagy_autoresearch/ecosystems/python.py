@@ -23,6 +23,8 @@ _BENCHMARK = re.compile(r"(?:(?:benchmarks?|bench|perf|scripts)/)?(?:bench|bench
 _CONFIGURATION = ("**/pyproject.toml", "**/setup.cfg", "**/tox.ini")
 _RUNNER = ("**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "pytest.py", "pytest/**")
 _TEST_FILES = ("**/test*.py", "**/*_test.py")
+_ASV_MACHINE = "export HOME={out}; asv machine --yes >/dev/null 2>&1"  # it would ask, and write into the user's home
+_ASV = "asv run --environment existing --show-stderr --dry-run 2>&1"
 _SUPPRESSION = r"#\s*(?:noqa|type:\s*ignore|pyright:|mypy:|ruff:|flake8:|fmt:|pylint:\s*disable)"
 
 
@@ -143,7 +145,7 @@ class _Project:
             yield self._benchmarks(
                 "asv",
                 "asv.conf.json",
-                COMMAND=self.part.command("asv run --environment existing --quick --show-stderr --dry-run 2>&1"),
+                COMMAND=self.part.command(f"{_ASV_MACHINE} && {self.environment}{_ASV}"),
                 needs=evidence.missing(self.facts, "asv"),
                 protected=self.part.paths("asv.conf.json", "benchmarks/**"),
             )
