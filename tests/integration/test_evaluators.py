@@ -461,7 +461,7 @@ BENCHMARKS = [
     ("pytest-benchmark", PYTEST_BENCHMARK, 1000.0, 1),
     (
         "asv",
-        "[50.00%] ··· benchmarks.Suite.time_keys   1.50±0.1ms\n[75.00%] ··· benchmarks.time_x   6.00±0us\n",
+        "[50.00%] ··· benchmarks.Suite.time_keys   1.50±0.1ms\n[75.00%] ··· benchmarks.time_x   6.00±0μs\n",
         94.8683,
         2,
     ),
