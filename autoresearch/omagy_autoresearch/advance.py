@@ -150,6 +150,9 @@ def _after_session(state: RunState, event: SessionEnded, at: datetime) -> Phase 
     match ending.kind:
         case EndingKind.STOPPED:
             return Idle()
+        case EndingKind.LOST | EndingKind.USAGE_LIMIT | EndingKind.UNREACHABLE if collected.question_id is not None:
+            # Another session would know no more than this one: the person is asked first.
+            return Deciding(_summary(state, event), collected)
         case EndingKind.LOST if state.attempt <= LOST_LIMIT:
             return Idle()
         case EndingKind.NOT_LOGGED_IN:

@@ -21,17 +21,26 @@ _REFINE_AFTER = 3
 _LEAVE_AFTER = 5
 
 
-class Answer(Struct, frozen=True):
-    """A question that a session asked, and what the person answered."""
+class Asked(Struct, frozen=True):
+    """What an earlier session asked, and what the person answered; None when there will be no answer."""
 
     question: str
-    answer: str
+    answer: str | None
 
 
 def instructions(
-    state: RunState, base: str, candidate_file: str, answers: tuple[Answer, ...] = (), lessons: str = ""
+    state: RunState,
+    base: str,
+    candidate_file: str,
+    answers: tuple[Asked, ...] = (),
+    lessons: str = "",
+    *,
+    ask: str = "",
 ) -> str:
-    """The text that the session of ``state``'s iteration gets, ``base`` being the last kept commit."""
+    """The text that the session of ``state``'s iteration gets, ``base`` being the last kept commit.
+
+    ``ask`` is the command by which the session asks the person something.
+    """
     sections = [
         _task(state, base),
         _block("Mission (written by the person who started this run)", state.plan.mission_text, _MISSION_LIMIT),
@@ -43,6 +52,7 @@ def instructions(
         _block("What earlier runs of this mission learnt", lessons, _LESSONS_LIMIT) if lessons.strip() else "",
         _last_output(state),
         _answers(answers),
+        _how_to_ask(ask) if ask else "",
         _artifact_rules(base, candidate_file),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -152,11 +162,30 @@ def _last_output(state: RunState) -> str:
     return _block("End of the evaluator's output on the previous candidate", text, _OUTPUT_LIMIT) if text else ""
 
 
-def _answers(answers: tuple[Answer, ...]) -> str:
+def _answers(answers: tuple[Asked, ...]) -> str:
     if not answers:
         return ""
-    text = "\n".join(f"Question: {_line(item.question)}\nAnswer: {item.answer}" for item in answers)
+    text = "\n".join(f"Question: {_line(item.question)}\n{_answer(item)}" for item in answers)
     return _block("Answers of the person to questions of earlier sessions", text, _MISSION_LIMIT)
+
+
+def _answer(item: Asked) -> str:
+    if item.answer is None:
+        return "Withdrawn: the person will not answer it. Decide yourself, and do not ask it again."
+    return f"Answer: {item.answer}"
+
+
+def _how_to_ask(command: str) -> str:
+    return f"""# If only the person can decide
+
+Ask for what you cannot find out or decide yourself, and what the experiments of this run depend on (an access, a
+choice between two goals). It ends the run until the person has answered, so nothing else is worth it. Ask with
+
+    {command} question --input '{{"question": "<what>", "options": ["<one>", "<other>"]}}' --json
+
+("allow_other": true takes free words too; without options any answer is taken). Then write the candidate file, with
+status candidate for a commit that is worth measuring anyway, else abort, and end. A later session of this run gets
+the answer."""
 
 
 def _artifact_rules(base: str, candidate_file: str) -> str:

@@ -15,6 +15,7 @@ from omagy_autoresearch.integrity import Claim, integrity_problem
 from omagy_autoresearch.names import candidate_ref, leftovers_ref, strayed_ref
 from omagy_autoresearch.surface import Surface
 from omagy_supervisor.files import read_regular, shown_path, write_atomic
+from omagy_supervisor.outbox import take_up_questions
 from omagy_supervisor.paths import AttemptFolder
 from omagy_supervisor.ports import Difference, LaneStatus, SessionSpec
 from omagy_supervisor.world import World
@@ -26,6 +27,7 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     """What the session left, saved under the run's refs before anything is cleaned. Raises RepositoryError."""
     world.lane.sweep_locks()
     _remove_agent_leftovers(world)
+    take_up_questions(world, spec)
     artifact = _read_artifact(world, attempt)
     candidate = artifact if isinstance(artifact, Candidate) else None
     status = _look(world, candidate)

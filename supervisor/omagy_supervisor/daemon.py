@@ -24,6 +24,7 @@ from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
 from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
 from omagy_supervisor.adapters.processes import SystemProcesses, start_mark
+from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
 from omagy_supervisor.files import cannot_write, fsync_dir, make_folder
@@ -36,6 +37,7 @@ from omagy_supervisor.ports import Journal, Reporter
 from omagy_supervisor.reconcile import refuse_contradictions
 from omagy_supervisor.recover import (
     LoadedRun,
+    asked_words,
     refuse_missing_worktree,
     refuse_terminal,
     refuse_unanswered,
@@ -151,7 +153,8 @@ def rewrite_records(root: StateRoot, run_id: str) -> RunState:
         run = replay(*read_journal(folder.journal))
         state, records = run.state, make_records(folder, run)
         if state.ended:
-            records.write_end(state, handoff(state, str(folder.root), records.kept()))
+            asked = asked_words(state, QuestionFiles(root.state))
+            records.write_end(state, handoff(state, str(folder.root), records.kept(), question=asked))
         else:
             records.write_manifest(state)
     mend(root, None)  # its supervisor died with the run in the active set

@@ -27,6 +27,7 @@ from omagy_autoresearch.steps import next_step
 from omagy_autoresearch.summary import handoff
 from omagy_supervisor.files import cannot_write
 from omagy_supervisor.perform import perform
+from omagy_supervisor.recover import asked_words
 from omagy_supervisor.world import World
 
 
@@ -77,8 +78,7 @@ def _publish(world: World, state: RunState, event: Event) -> None:
             assert entry is not None
             world.records.iteration_recorded(entry, state)
         case RunEnded():
-            last = state.last_entry
-            asked = world.questions.text(last.question_id) if last is not None and last.question_id else ""
+            asked = asked_words(state, world.questions)
             end = handoff(state, str(world.folder.root), world.records.kept(), question=asked)
             world.records.write_end(state, end)
             _write_lessons(world, state)

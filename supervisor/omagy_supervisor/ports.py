@@ -11,7 +11,8 @@ from omagy_autoresearch.evaluation import EvaluatorRun
 from omagy_autoresearch.events import Record, StopRequested
 from omagy_autoresearch.handoff import Handoff
 from omagy_autoresearch.ledger import DiffStat, Entry
-from omagy_autoresearch.prompt import Answer
+from omagy_autoresearch.prompt import Asked
+from omagy_autoresearch.questions import Question
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis
 from omagy_autoresearch.surface import Change
@@ -274,7 +275,13 @@ class Questions(Protocol):
         """The words of a question."""
         ...
 
-    def answers(self, run_id: str) -> tuple[Answer, ...]: ...
+    def answers(self, run_id: str) -> tuple[Asked, ...]:
+        """What the run's sessions asked, and what became of it; nothing of what is still open."""
+        ...
+
+    def add(self, question: Question) -> Question:
+        """Record ``question`` durably unless its id is taken; returns what stands there. Raises OmagyError."""
+        ...
 
 
 class Lessons(Protocol):

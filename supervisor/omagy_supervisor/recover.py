@@ -135,13 +135,30 @@ def _ended_for_good(found: Manifest) -> ContractError:
 
 
 def refuse_unanswered(state: RunState, questions: Questions) -> None:
-    """Raises ContractError while a question of the run waits for its answer, whatever ended the run."""
+    """Raises ContractError while a question of the run waits for its answer, whatever ended the run.
+
+    A run that was killed before it could say that it ends with its question goes on, to say so.
+    """
     question = questions.open_question(state.plan.run_id)
-    if question is not None:
+    if question is not None and not _ends_with_its_question(state):
         raise ContractError(
             f"question {question} of this run is not answered: {questions.text(question)}",
             f"answer it: omagy question answer {question} '<your answer>'",
         )
+
+
+def asked_words(state: RunState, questions: Questions) -> str:
+    """The words of the question that the run's last session asked; empty when it asked none."""
+    last = state.last_entry
+    return questions.text(last.question_id) if last is not None and last.question_id else ""
+
+
+def _ends_with_its_question(state: RunState) -> bool:
+    if state.ended or isinstance(state.work, Pausing):
+        return False
+    last = state.last_entry
+    asked = last is not None and last.question_id is not None and not state.settled
+    return asked or not isinstance(state.work, Idle)
 
 
 def refuse_missing_worktree(state: RunState) -> None:

@@ -23,7 +23,7 @@ from omagy_autoresearch.stop_conditions import QUIET
 from omagy_supervisor.collecting import collect, refuse_changed_attributes
 from omagy_supervisor.files import make_folder, read_regular, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
-from omagy_supervisor.launching import runner_argv
+from omagy_supervisor.launching import omagy_in_a_session, runner_argv
 from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import AttemptFolder
 from omagy_supervisor.ports import Places, ProcessRef, SessionExit, SessionSpec, Wake
@@ -180,7 +180,7 @@ def _launch(
     refuse_changed_attributes(world)
     answers = world.questions.answers(spec.run_id)
     lessons = world.lessons.text()
-    text = instructions(state, spec.base_commit, str(spec.candidate_file), answers, lessons)
+    text = instructions(state, spec.base_commit, str(spec.candidate_file), answers, lessons, ask=omagy_in_a_session())
     write_atomic(spec.instructions_file, text.encode(), durable=False)
     command = world.agent.command(spec)
     attempt.remove_handovers()

@@ -5,6 +5,7 @@ same in every run and two runs can be compared by them.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -80,10 +81,17 @@ status=$?
 [ "$KILL_GIT" = after-$calls ] && kill -9 $PPID
 exit $status
 """
+_ASKING = """\
+case $OMAGY_ITERATION in
+  1) commit 2; candidate; asked=${OMAGY_CANDIDATE_FILE%/*}/questions; mkdir -p "$asked"
+     echo '{"question": "Which of the two?"}' > "$asked/q.json" ;;
+esac
+"""
 _IMPROVING = "commit $OMAGY_ITERATION$OMAGY_ITERATION; candidate\n"
 SCRIPTS = {
     "usual": (_AGENT + _USUAL, _SANDBOX.format(check="off", iterations=4)),
     "aborting": (_AGENT + _ABORTING, _SANDBOX.format(check="off", iterations=5)),
+    "asking": (_AGENT + _ASKING, _SANDBOX.format(check="off", iterations=5)),
     "checked": (_AGENT + _IMPROVING, _SANDBOX.format(check="kept", iterations=1)),
 }
 
@@ -222,7 +230,8 @@ class ShortRun:
         text = json.dumps(state, default=str, sort_keys=True, indent=1)
         for name, word in ((run_id, "RUN"), (manifest["run_tag"], "TAG"), (str(ws.root), "ROOT")):
             text = text.replace(name, word)
-        return dict(json.loads(text))
+        # A question is called by the path of the session that asked it.
+        return dict(json.loads(re.sub(r"q-[0-9a-f]{8}", "QUESTION", text)))
 
 
 _PASSING = ("created_at", "updated_at", "completed_at", "elapsed_s")

@@ -12,8 +12,9 @@ from fakes.workspace import Workspace, workspace
 
 KILLED = -9
 MOMENTS = ("before", "torn", "after")
-BOUNDARIES = {"usual": 24, "aborting": 15, "checked": 15}
+BOUNDARIES = {"usual": 24, "aborting": 15, "asking": 11, "checked": 15}
 FIRST_OF_THE_ABORT = 11
+FIRST_OF_THE_QUESTION = 6
 FIRST_OF_THE_CHECK = 10
 SEEDS = range(8)
 GIT_PARTS = 16
@@ -80,7 +81,7 @@ def go_on(run: ShortRun) -> None:
         never_began = "the run never began" in rebuilt.stderr
         assert never_began or rebuilt.returncode == 0
         done = run.launch() if never_began else run.resume()
-    assert done.returncode in (0, 2, 3), done.stderr
+    assert done.returncode in (0, 2, 3, 4), done.stderr
     assert "fault of omagy's own" not in done.stderr
 
 
@@ -120,6 +121,24 @@ def test_an_abort_stops_the_run_even_when_the_supervisor_is_killed(
     go_on(run)
     check(ws)
     assert run.final_state() == undisturbed["aborting"]["state"]
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [*kills(FIRST_OF_THE_QUESTION, BOUNDARIES["asking"]), Kill("after", 1, "adapters.questions:write_atomic")],
+    ids=str,
+)
+def test_a_question_is_recorded_once_wherever_the_supervisor_is_killed(
+    supervisors: Supervisors, ws: Workspace, undisturbed: Ends, kill: Kill
+) -> None:
+    """The candidate beside it is kept, the run ends with the question, and nobody is asked twice."""
+    run = ShortRun(supervisors, ws, "asking")
+    assert run.launch(kill).returncode == KILLED
+    go_on(run)
+    check(ws)
+    assert run.final_state() == undisturbed["asking"]["state"]
+    assert undisturbed["asking"]["state"]["end"][0] == "askuserQuestion"
+    assert len(list((ws.root / ".omagy/state/questions").glob("*.json"))) == 1
 
 
 @pytest.mark.parametrize("kill", kills(FIRST_OF_THE_CHECK, BOUNDARIES["checked"]), ids=str)

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from omagy_autoresearch.asking import parse_request
 from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.evaluation import EvaluatorRun
 from omagy_autoresearch.events import Record, RunCreated, StopMode, StopRequested
@@ -25,12 +26,14 @@ from omagy_autoresearch.manifest import Manifest, manifest
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings, SessionSettings
 from omagy_autoresearch.names import kept_ref
 from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
-from omagy_autoresearch.prompt import Answer
+from omagy_autoresearch.prompt import Asked
+from omagy_autoresearch.questions import Question, Status
 from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.journal import decode_line, encode_line
 from omagy_supervisor.files import write_atomic
+from omagy_supervisor.outbox import leave_question
 from omagy_supervisor.paths import AttemptFolder, StateRoot
 from omagy_supervisor.ports import (
     Difference,
@@ -65,6 +68,7 @@ class Play:
     leaves: tuple[str, ...] = ()
     ending: Ending = COMPLETED
     takes_s: float = 60.0
+    asks: str | None = None
 
 
 NOOP = Play(status="noop")
@@ -110,6 +114,7 @@ class Machine:
     done: dict[int, int] = field(default_factory=dict)  # sessions of an iteration that came to their end
     endings: dict[str, Ending] = field(default_factory=dict)  # by attempt folder
     question: str | None = None
+    asked: dict[str, Question] = field(default_factory=dict)
     logged_in: bool = True
     notes: list[str] = field(default_factory=list)
 
@@ -441,6 +446,8 @@ def _finish(machine: Machine, session: Session, play: Play | None) -> None:
         machine.head = machine.branch = machine.commit(play.value, base, f"iteration {iteration}")
     if play.status is not None:
         write_atomic(session.folder.candidate, _artifact(machine, play, iteration, base), durable=False)
+    if play.asks is not None:
+        leave_question(session.folder.candidate, parse_request({"question": play.asks}))
     machine.dirty = (*machine.dirty, *play.leaves)
     machine.done[iteration] = machine.done.get(iteration, 0) + 1
     machine.endings[str(session.folder.root)] = play.ending
@@ -506,13 +513,17 @@ class FakeQuestions:
         self._machine = machine
 
     def open_question(self, run_id: str) -> str | None:
-        return self._machine.question
+        asked = (one.id for one in self._machine.asked.values() if one.status is Status.OPEN)
+        return self._machine.question or next(asked, None)
 
     def text(self, question_id: str) -> str:
         return "Which way?"
 
-    def answers(self, run_id: str) -> tuple[Answer, ...]:
+    def answers(self, run_id: str) -> tuple[Asked, ...]:
         return ()
+
+    def add(self, question: Question) -> Question:
+        return self._machine.asked.setdefault(question.id, question)
 
 
 class FakeLessons:

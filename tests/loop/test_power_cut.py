@@ -1,5 +1,6 @@
 """Power is cut at every call that the loop makes of the world; what the next start makes of it is the same run."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -42,6 +43,8 @@ PLAYS = {
     5: [Play(4)],
 }
 ABORTING = {1: [Play(2)], 2: [Play(status="abort", leaves=("half.txt",))]}
+ASKING = {1: [Play(2)], 2: [Play(3, asks="Which of the two?")]}
+LOST_ASKING = {1: [Play(status=None, ending=DOWN.ending, asks="Which of the two?")]}
 
 
 class Tap:
@@ -98,7 +101,10 @@ def final_state(machine: Machine) -> dict[str, Any]:
         },
         "lane": (machine.head, machine.branch, machine.dirty),
         "manifest": (last.status, last.iteration, last.last_kept_commit, last.last_kept_score),
-        "end": (last.lifecycle_outcome, machine.handoff and (machine.handoff.outcome, machine.handoff.reason)),
+        "outcome": last.lifecycle_outcome,
+        "asked": [(question.words, question.status) for question in machine.asked.values()],
+        # A question's id tells apart the attempts that asked it.
+        "end": machine.handoff and (machine.handoff.outcome, re.sub(r"q-[0-9a-f]{8}", "q-…", machine.handoff.reason)),
     }
 
 
@@ -117,9 +123,22 @@ def test_what_the_play_is_about(tmp_path: Path) -> None:
     assert calls > 100
 
 
+@pytest.mark.parametrize(("plays", "decision"), [(ASKING, "keep"), (LOST_ASKING, "error")])
+def test_a_question_ends_the_run_after_its_iteration(
+    tmp_path: Path, plays: dict[int, list[Play]], decision: str
+) -> None:
+    """What the session made is decided on first, and kept when it is better."""
+    end, _ = undisturbed(tmp_path, plays)
+    assert [entry[1] for entry in end["entries"]][-1] == decision
+    assert end["end"][0] == "askuserQuestion"
+    assert [words for words, _ in end["asked"]] == ["Which of the two?"]
+
+
 @pytest.mark.parametrize("sessions", ["sessions die too", "sessions live on"])
 @pytest.mark.parametrize("moment", ["before", "after"])
-@pytest.mark.parametrize("plays", [PLAYS, ABORTING], ids=["usual", "aborting"])
+@pytest.mark.parametrize(
+    "plays", [PLAYS, ABORTING, ASKING, LOST_ASKING], ids=["usual", "aborting", "asking", "asking without a candidate"]
+)
 def test_a_cut_at_any_call_changes_nothing(
     tmp_path: Path, plays: dict[int, list[Play]], moment: str, sessions: str
 ) -> None:

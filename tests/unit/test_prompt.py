@@ -10,7 +10,7 @@ from omagy_autoresearch.candidate import Candidate, CandidateStatus
 from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.evaluation import Evaluation, EvaluatorFault
 from omagy_autoresearch.events import Collected, Evaluated
-from omagy_autoresearch.prompt import Answer, instructions
+from omagy_autoresearch.prompt import Asked, instructions
 from unit.histories import BASELINE, PLAN, START, History, commit, plan, scored
 
 FILE = "/repo/.omagy/logs/autoresearch/faster/iterations/0004/outbox/candidate.json"
@@ -22,7 +22,7 @@ OWN = re.compile(
 )
 
 
-def _text(history: History, answers: tuple[Answer, ...] = ()) -> str:
+def _text(history: History, answers: tuple[Asked, ...] = ()) -> str:
     return instructions(history.state, history.tip, FILE, answers)
 
 
@@ -37,7 +37,7 @@ def test_the_instructions_hold_all_that_the_contract_asks_for() -> None:
     history.session(history.left(CandidateStatus.CANDIDATE, commit(3)))
     failed = Evaluation(passed=False, score=4.0, stderr_tail="3 tests failed")
     history.tell(Evaluated(failed)).decided().begun()
-    text = _text(history, (Answer("Which database?", "the small one"),))
+    text = _text(history, (Asked("Which database?", "the small one"),))
     for part in (
         "# Iteration 4 of run faster-20260131t120000z",
         PLAN.branch_name,
@@ -108,7 +108,7 @@ def _hostile_history(text: str) -> History:
 
 def test_what_others_write_cannot_leave_its_block() -> None:
     """No line of a mission, an evaluator, a candidate or an answer reads as a heading of ours."""
-    text = _text(_hostile_history(HOSTILE).begun(), (Answer(HOSTILE, HOSTILE),))
+    text = _text(_hostile_history(HOSTILE).begun(), (Asked(HOSTILE, HOSTILE),))
     headings = _headings(text)
     assert len(headings) == 9
     assert all(OWN.match(heading) for heading in headings)
@@ -121,7 +121,7 @@ def test_what_others_write_cannot_leave_its_block() -> None:
 @settings(max_examples=40)
 def test_no_text_adds_a_heading(text: str) -> None:
     """Whatever others write, our own headings are the only ones outside of quoted blocks."""
-    written = _text(_hostile_history(text).begun(), (Answer(text, text),))
+    written = _text(_hostile_history(text).begun(), (Asked(text, text),))
     assert all(OWN.match(heading) for heading in _headings(written))
 
 
@@ -130,7 +130,7 @@ def test_the_instructions_are_bounded() -> None:
     history = _hostile_history("word " * 200_000)
     for _ in range(30):
         history.session(history.left(CandidateStatus.NOOP)).decided()
-    text = _text(history.begun(), (Answer("q " * 99_999, "a " * 99_999),))
+    text = _text(history.begun(), (Asked("q " * 99_999, "a " * 99_999),))
     assert len(text) < 100_000
     assert "more characters]" in text
 
@@ -150,3 +150,17 @@ def test_the_output_of_a_kept_candidate_is_not_told() -> None:
     history.session(history.left(CandidateStatus.CANDIDATE, commit(1)))
     history.tell(Evaluated(Evaluation(passed=True, score=2.0, stderr_tail="chatter"))).decided().begun()
     assert "chatter" not in _text(history)
+
+
+def test_a_withdrawn_question_is_told_as_one() -> None:
+    """The session is not left to wait for an answer that will not come."""
+    text = _text(History().measured().begun(), (Asked("Which?", None),))
+    assert "> Question: Which?\n> Withdrawn: the person will not answer it." in text
+
+
+def test_the_session_is_told_how_to_ask() -> None:
+    """With the whole command, and that it ends the run; without a command nothing is said of it."""
+    state = History().measured().begun().state
+    told = instructions(state, "b" * 40, "/out/candidate.json", ask="/venv/python -P -m omagy_supervisor")
+    assert '    /venv/python -P -m omagy_supervisor question --input \'{"question": ' in told
+    assert "question --input" not in instructions(state, "b" * 40, "/out/candidate.json")

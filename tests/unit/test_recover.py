@@ -11,7 +11,8 @@ from omagy_autoresearch.events import Applied, LaneReady, StopMode, StopRequeste
 from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.manifest import manifest, manifest_json
 from omagy_autoresearch.mission import Budget
-from omagy_autoresearch.prompt import Answer
+from omagy_autoresearch.prompt import Asked
+from omagy_autoresearch.questions import Question
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Difference, LaneStatus
@@ -43,8 +44,11 @@ class Questions:
     def text(self, question_id: str) -> str:
         return f"words of {question_id}"
 
-    def answers(self, run_id: str) -> tuple[Answer, ...]:
+    def answers(self, run_id: str) -> tuple[Asked, ...]:
         return ()
+
+    def add(self, question: Question) -> Question:
+        return question
 
 
 class StandingLane:

@@ -31,7 +31,7 @@ def follow(root: StateRoot, run_id: str) -> int:
     Ctrl-C leaves the view, not the run.
     """
     folder = root.run(run_id)
-    with _leaving() as stops, _open(folder.log) as log:
+    with leaving() as stops, _open(folder.log) as log:
         while True:
             _copy(log)
             manifest = read_manifest(folder)
@@ -88,7 +88,7 @@ def _left(run_id: str) -> int:
 def until_baseline(folder: RunFolder, run_id: str) -> int:
     """Wait until the baseline is recorded, or the run ended before it; returns the exit status."""
     root = StateRoot(folder.root.parents[3])
-    with _leaving() as stops:
+    with leaving() as stops:
         while True:
             manifest = read_manifest(folder)
             if manifest is not None and manifest.over:
@@ -108,7 +108,7 @@ def _baseline_recorded(manifest: Manifest) -> bool:
 
 
 @contextlib.contextmanager
-def _leaving() -> Iterator[SignalStops]:
+def leaving() -> Iterator[SignalStops]:
     """Ctrl-C inside means leaving; the signals are as before afterwards."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     stops = SignalStops(Path("/nonexistent/omagy"), SystemClock())

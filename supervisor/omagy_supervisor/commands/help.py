@@ -10,7 +10,7 @@ usage:
   omagy autoresearch --help                          all options
   omagy state write | read | list | clear | cancel   workflow modes
   omagy hud                                          all of it in one line, for a status bar
-  omagy question list | show <id> | answer <id> <your answer>
+  omagy question --input '<json>'                    ask the person; list | show | answer | cancel
   omagy stop-conditions list | evaluate --input '<json>'
   omagy --version
 """
@@ -68,4 +68,32 @@ look and steer (run-id: the active run, else the newest):
   omagy autoresearch rebuild <run-id>            write all records anew from the journal
 
 exit status: 0 finished · 1 failed · 2 usage or contract error · 3 blocked · 4 askuserQuestion · 130 userinterlude
+"""
+
+QUESTION = """\
+omagy question: ask the person something, where the person is, and wait for the answer.
+
+usage:
+  omagy question --input '<json>' [--json]       ask; - reads the JSON from stdin
+  omagy question --question TEXT [--options 'A|B|C'] [--multi-select] [--allow-other] [--default X] [--header TEXT]
+  omagy question list [--json]                   all questions of this repository
+  omagy question show <id> [--json]
+  omagy question answer <id> '<your answer>'     numbers or names of options; one word each for several questions
+  omagy question answer <id> --input '{"answers":["yes"]}'
+  omagy question answer <id>                     on a terminal: choose there
+  omagy question cancel <id>                     withdraw it: nobody waits for its answer any more
+
+  <json>: {"question": …, "options": ["A", {"label": …, "value": …, "description": …}], "multi_select": false,
+           "allow_other": false, "default": …, "header": …, "timeout": "10m"}, or several: {"questions": [{…}, {…}]}
+
+options:
+  --timeout 10m          give up then; the question is expired
+  --renderer auto|tmux|inline|none
+                         tmux: a pane beside the asker's · inline: this terminal · none: record it, do not wait
+                         (default auto: where a person is)
+  --session-id ID        keep it in that session's state
+
+Inside a run's session the question is handed to the run, which ends as askuserQuestion and goes on with the answer.
+
+exit status: 0 answered · 4 open: nobody has answered yet · 1 expired · 130 cancelled · 2 usage or contract error
 """

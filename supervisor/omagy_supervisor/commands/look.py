@@ -88,6 +88,8 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
     if run.waiting_until:
         until = datetime.fromisoformat(run.waiting_until).astimezone()
         lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"))
+    if run.open_question is not None:
+        lines.append(("question", f"{run.open_question.id}: {run.open_question.question}"))
     return [*lines, ("next", run.next_command)]
 
 

@@ -3,16 +3,29 @@
 import msgspec
 
 from omagy_autoresearch.lifecycle import Outcome
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.active import active_pointer, active_run
 from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.commands.chosen import all_manifests, chosen_run
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.quiet import last_output
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.stopping import ask_to_stop
 
-__all__ = ["Elsewhere", "Overview", "RunFacts", "ask_to_stop", "overview", "run_facts"]
+__all__ = ["Elsewhere", "OpenQuestion", "Overview", "RunFacts", "ask_to_stop", "overview", "run_facts"]
+
+
+class OpenQuestion(msgspec.Struct, frozen=True):
+    """The question of a run that waits for the person's answer."""
+
+    id: str
+    question: str
+
+    @property
+    def answering_command(self) -> str:
+        return f"omagy question answer {self.id} '<your answer>'"
 
 
 class RunFacts(Manifest, frozen=True, kw_only=True):
@@ -26,6 +39,7 @@ class RunFacts(Manifest, frozen=True, kw_only=True):
     records: str
     next_command: str
     quiet_s: float | None
+    open_question: OpenQuestion | None = None
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -61,13 +75,15 @@ def run_facts(root: StateRoot, run_id: str | None) -> RunFacts:
 
 
 def _facts(root: StateRoot, manifest: Manifest, active: str | None) -> RunFacts:
+    asked = _open_question(root, manifest.run_id)
     return RunFacts(
         **msgspec.structs.asdict(manifest),
         active=manifest.run_id == active,
         state=_state(manifest, active),
         records=str(root.run(manifest.run_id).root),
-        next_command=_next_command(manifest, active),
+        next_command=_next_command(manifest, active) if asked is None else asked.answering_command,
         quiet_s=_quiet_s(root, manifest) if manifest.run_id == active else None,
+        open_question=asked,
     )
 
 
@@ -76,6 +92,12 @@ def _quiet_s(root: StateRoot, manifest: Manifest) -> float | None:
         return None
     last = last_output(root.run(manifest.run_id).attempt(manifest.iteration, manifest.attempt))
     return None if last is None else round(max(SystemClock().now().timestamp() - last, 0.0), 3)
+
+
+def _open_question(root: StateRoot, run_id: str) -> OpenQuestion | None:
+    questions = QuestionFiles(root.state)
+    asked = questions.open_question(run_id)
+    return None if asked is None else OpenQuestion(asked, one_line(questions.text(asked), 300))
 
 
 def _state(manifest: Manifest, active: str | None) -> str:
