@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from omagy_autoresearch.answering import Unfit, answer_from_parts, answer_from_text
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.questions import Answer, Prompt, Question
 from omagy_supervisor.ui.messages import say
 from omagy_supervisor.ui.question_plain import ask_plainly
@@ -20,6 +21,7 @@ from omagy_supervisor.ui.style import styled
 
 _TICK_S = 0.3
 _SHORTCUTS_LIMIT = 9
+_INSTRUCTION_COLUMNS = 60
 _GONE = object()
 _OTHER = object()
 
@@ -35,13 +37,24 @@ def ask_person(question: Question, still_open: StillOpen) -> tuple[Answer, ...] 
         return ask_plainly(question, still_open)
     answers = []
     for index, prompt in enumerate(question.prompts):
-        for line in heading_lines(question, index, shutil.get_terminal_size().columns - 2):
+        for line in _above(question, index):
             say(styled(line, "bold", sys.stderr))
         answer = _ask(prompt, still_open)
         if answer is None:
             return None
         answers.append(answer)
     return tuple(answers)
+
+
+def _above(question: Question, index: int) -> list[str]:
+    """What stands above the choices; a short question stands beside them, where no long list pushes it away."""
+    prompt = question.prompts[index]
+    lines = heading_lines(question, index, shutil.get_terminal_size().columns - 2)
+    return lines[:-1] if prompt.options and _message(prompt) == prompt.question else lines
+
+
+def _message(prompt: Prompt) -> str:
+    return one_line(prompt.question, max(shutil.get_terminal_size().columns - _INSTRUCTION_COLUMNS, 20))
 
 
 def forget_typed_ahead() -> None:
@@ -84,7 +97,7 @@ def _chosen(prompt: Prompt, still_open: StillOpen) -> list[object] | None:
     numbers = prompt.numbered and len(choices) <= _SHORTCUTS_LIMIT
     default = next((choice for choice in choices if choice.value in prompt.default), None)
     asked = select(
-        "",
+        _message(prompt),
         choices,
         default=default,
         use_shortcuts=numbers,
@@ -103,7 +116,7 @@ def _chosen_several(prompt: Prompt, still_open: StillOpen) -> list[object] | Non
     for choice in choices:
         choice.checked = choice.value in prompt.default
     asked = checkbox(
-        "",
+        _message(prompt),
         choices,
         validate=lambda picked: bool(picked) or "choose at least one option",
         qmark="",
