@@ -3,10 +3,10 @@
 # which set $root (absolute, no symlinks) and $me (the name messages start with).
 #
 # .venv/omagy-KIND.stamp is written last and holds the checkout's path and the pyproject.toml that
-# was installed. KIND is `product` (omagy itself) or `dev` (also the dependency group `dev`). An
-# environment is current when its stamp equals what the checkout has now. A copy rather than a
-# checksum: bash compares it without starting a program. The path is in it because a virtual
-# environment cannot be moved.
+# was installed. KIND is `product` (omagy itself), `mcp` (also the extra of that name) or `dev` (also
+# the dependency group `dev`, which has all that the extra has). An environment is current when its
+# stamp equals what the checkout has now. A copy rather than a checksum: bash compares it without
+# starting a program. The path is in it because a virtual environment cannot be moved.
 # Nothing is written outside .venv and .tools, which git ignores.
 
 : "${root:?}" "${me:?}"
@@ -168,6 +168,7 @@ install_environment() {
   fi
   run_pip "$kind" || explain_pip_failure $?
   write_stamp product "$wanted"
+  if [[ $kind != product ]]; then write_stamp mcp "$wanted"; fi
   if [[ $kind == dev ]]; then write_stamp dev "$wanted"; fi
   rm -f "$half_updated"
   trap - INT
@@ -186,7 +187,13 @@ is_complete() {
 why_update() {
   local stamp
   stamp_of "$1" stamp
-  if [[ -f $stamp ]]; then echo "pyproject.toml changed"; else echo "$1 tools are missing"; fi
+  if [[ -f $stamp ]]; then
+    echo "pyproject.toml changed"
+  elif [[ $1 == mcp ]]; then
+    echo "the MCP SDK is missing"
+  else
+    echo "$1 tools are missing"
+  fi
 }
 
 create_environment() {
@@ -202,10 +209,13 @@ create_environment() {
 run_pip() {
   local kind=$1 requirements=$tools/dev-requirements.txt
   set -- -e "$root"
-  if [[ $kind == dev ]]; then
-    dev_requirements >"$requirements" || return
-    set -- "$@" -r "$requirements"
-  fi
+  case $kind in
+    mcp) set -- -e "${root}[mcp]" ;;
+    dev)
+      dev_requirements >"$requirements" || return
+      set -- "$@" -r "$requirements"
+      ;;
+  esac
   PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_USER=0 PIP_NO_INPUT=1 \
     "$venv/bin/python" -I -m pip install --quiet "$@" >"$setup_log" 2>&1 </dev/null
 }

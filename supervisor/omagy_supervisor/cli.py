@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from omagy_supervisor.arguments import Arguments
 
 _COMMANDS = {
+    "mcp": "omagy_supervisor.tools.command:mcp",
     "question": "omagy_supervisor.commands.question:question",
     "stop-conditions": "omagy_supervisor.commands.stop_conditions:stop_conditions",
     "hud": "omagy_supervisor.commands.hud:hud",

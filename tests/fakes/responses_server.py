@@ -39,6 +39,15 @@ class Patch:
 
 
 @dataclass(frozen=True)
+class McpCall:
+    """The model calls ``tool`` of the MCP server that Codex knows as ``server``."""
+
+    server: str
+    tool: str
+    arguments: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class HttpError:
     """The server answers with ``status`` and no stream."""
 
@@ -73,7 +82,7 @@ class Held:
     until: threading.Event
 
 
-Step = Message | Shell | Patch | HttpError | Failed | Disconnect | Hang | Held
+Step = Message | Shell | Patch | McpCall | HttpError | Failed | Disconnect | Hang | Held
 
 
 @dataclass(frozen=True)
@@ -240,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
             case Failed(code, message):
                 error = {"code": code, "message": message}
                 self._event("response.failed", response={"id": "resp_1", "status": "failed", "error": error})
-            case Message() | Shell() | Patch():
+            case Message() | Shell() | Patch() | McpCall():
                 self._event("response.output_item.done", output_index=0, item=_item(step, request))
                 self._event("response.completed", response={"id": "resp_1", "usage": _USAGE})
 
@@ -284,7 +293,7 @@ _USAGE = {
 }
 
 
-def _item(step: Message | Shell | Patch, request: Request) -> Json:
+def _item(step: Message | Shell | Patch | McpCall, request: Request) -> Json:
     """What the model answers, in the form that ``request`` asks for."""
     match step:
         case Message(text):
@@ -298,6 +307,11 @@ def _item(step: Message | Shell | Patch, request: Request) -> Json:
             return _script(request, "apply_patch", text)
         case Patch(text):
             return {**_call("custom_tool_call", request), "name": "apply_patch", "input": text}
+        case McpCall(server, tool, arguments) if request.code_mode:
+            return _script(request, f"mcp__{server}__{tool}", dict(arguments))
+        case McpCall(server, tool, arguments):
+            named = {"namespace": f"mcp__{server}", "name": tool}
+            return {**_call("function_call", request), **named, "arguments": json.dumps(dict(arguments))}
 
 
 def _script(request: Request, tool: str, argument: object) -> Json:

@@ -35,6 +35,8 @@ import os
 import zipfile
 from pathlib import Path
 
+METADATA = "Metadata-Version: 2.1\\nName: omagy\\nVersion: 1\\nProvides-Extra: mcp\\n"
+
 
 def get_requires_for_build_editable(config_settings=None):
     return []
@@ -51,7 +53,7 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     info = "omagy-1.dist-info"
     files = {
         "omagy_stub.pth": str(here),
-        f"{info}/METADATA": "Metadata-Version: 2.1\\nName: omagy\\nVersion: 1\\n",
+        f"{info}/METADATA": METADATA + os.environ.get("STUB_METADATA", ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\\nGenerator: stub\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
         f"{info}/entry_points.txt": "[console_scripts]\\nomagy = omagy_stub:main\\n",
     }
@@ -260,6 +262,30 @@ def test_an_environment_whose_python_is_gone_is_made_anew(used: Checkout) -> Non
     python.unlink()
     python.symlink_to("/nonexistent/python3")
     assert used.run() == (0, f"{used.root.parent}\n", SETTING_UP)
+
+
+# --- the MCP server ---------------------------------------------------------------------------------
+
+NEEDS_SDK = 'Requires-Dist: no-such-sdk; extra == "mcp"\n'
+
+
+def test_the_first_use_of_mcp_alone_installs_what_only_that_needs(used: Checkout) -> None:
+    """Nobody else pays for the SDK, which is as large as all the rest."""
+    before = used.build_count()
+    missing = "omagy: the MCP SDK is missing, updating the environment …\n"
+    assert used.run("mcp") == (0, f"{used.root.parent}|mcp\n", missing)
+    assert used.run("mcp", "x") == (0, f"{used.root.parent}|mcp|x\n", "")
+    assert used.run("x", "mcp") == (0, f"{used.root.parent}|x|mcp\n", "")
+    assert used.build_count() == before + 1
+
+
+def test_an_sdk_that_cannot_be_installed_leaves_the_rest_working(used: Checkout) -> None:
+    (used.root / "pyproject.toml").write_text(PYPROJECT + "# changed\n")
+    assert used.run("x", STUB_METADATA=NEEDS_SDK) == (0, f"{used.root.parent}|x\n", UPDATING)
+    status, out, err = used.run("mcp", STUB_METADATA=NEEDS_SDK)
+    assert (status, out) == (2, "")
+    assert "no-such-sdk" in err
+    assert used.run("x") == (0, f"{used.root.parent}|x\n", "")
 
 
 # --- interrupted, failed, at the same time ----------------------------------------------------------

@@ -60,6 +60,17 @@ def is_same(pid: int, mark: str, started_at: float) -> bool:
         return False
 
 
+def environment_of_ancestor(with_variable: str) -> dict[str, str]:
+    """The environment of the nearest ancestor that has the variable, as far as they can be read; empty without."""
+    with contextlib.suppress(psutil.Error, OSError):
+        for ancestor in psutil.Process().parents():
+            with contextlib.suppress(psutil.Error, OSError):
+                environment = ancestor.environ()
+                if environment.get(with_variable):
+                    return environment
+    return {}
+
+
 class SystemProcesses:
     """Implements ports.Processes."""
 

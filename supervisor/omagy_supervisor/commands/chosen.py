@@ -5,8 +5,6 @@ from pathlib import Path
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.active import active_run
-from omagy_supervisor.adapters.git.facts import find_repository
-from omagy_supervisor.bootstrap import users_git
 from omagy_supervisor.files import shown_path
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.recover import known_runs, read_manifest, require_manifest
@@ -15,6 +13,9 @@ from omagy_supervisor.settings import Settings
 
 def state_root(settings: Settings, folder: Path | None = None) -> StateRoot:
     """The state of the repository around ``folder``, else the current one. Raises ContractError outside of one."""
+    from omagy_supervisor.adapters.git.facts import find_repository
+    from omagy_supervisor.bootstrap import users_git
+
     here = folder or Path.cwd()
     root = find_repository(users_git(settings, here), here).root
     refuse_unwritable_name(root)

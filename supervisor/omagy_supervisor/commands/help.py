@@ -12,6 +12,7 @@ usage:
   omagy hud                                          all of it in one line, for a status bar
   omagy question --input '<json>'                    ask the person; list | show | answer | cancel
   omagy stop-conditions list | evaluate --input '<json>'
+  omagy mcp                                          tools for agents; how to register them: omagy mcp --help
   omagy --version
 """
 

@@ -9,7 +9,7 @@ import sys
 from omagy_autoresearch.errors import OmagyError
 from omagy_supervisor.ui.style import styled
 
-_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|hud\b|--)")
+_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|hud\b|mcp\b|--)")
 
 
 def speak_in_any_locale() -> None:

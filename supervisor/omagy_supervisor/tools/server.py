@@ -1,0 +1,143 @@
+"""The MCP server on stdin and stdout: protocol in, calls of tools out. All that knows the SDK is here.
+
+Tools run in threads, so one that waits, or a slow disk, never keeps the others from answering. stdout is the
+protocol's alone: while the server runs, the SDK points it at stderr for everything else in this process.
+"""
+
+import json
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from omagy_autoresearch import __version__
+from omagy_autoresearch.spelling import nearest
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.tools.call import Answer, Call, Caller, answer, failure
+from omagy_supervisor.tools.catalog import Effect, Tool
+from omagy_supervisor.tools.schemas import read_input, schema_of
+
+INSTRUCTIONS = """\
+Tools of omagy, which runs autonomous experiment loops (autoresearch) on a git repository and keeps the state of \
+workflow modes. They work on the repository of this session's folder; working_directory names another one. \
+An answer with `error` did nothing: its hint says what to do instead."""
+
+log = logging.getLogger(__name__)
+_Context = ServerRequestContext[Any]
+_AT_ONCE, _WAITING_AT_ONCE = 8, 64
+_END_S = 3.0  # for calls that are under way when the server is told to end
+
+
+def serve(caller: Caller, tools: Sequence[Tool]) -> int:
+    """Answer one client until it closes stdin; returns the exit status. SIGTERM and SIGINT end the process."""
+    anyio.run(_serve, caller, tools)
+    return 0
+
+
+async def _serve(caller: Caller, tools: Sequence[Tool]) -> None:
+    calls = _Calls(caller, tools)
+    server: Server[Any] = Server(
+        "omagy",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=calls.listed,
+        on_call_tool=calls.called,
+    )
+    async with anyio.create_task_group() as group:
+        group.start_soon(_end_on_signal, calls)
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+        log.debug("stdin is closed")
+        group.cancel_scope.cancel()
+
+
+class _Calls:
+    """The protocol's two questions: which tools there are, and what one of them answers."""
+
+    def __init__(self, caller: Caller, tools: Sequence[Tool]) -> None:
+        self._caller = caller
+        self._tools = {tool.name: tool for tool in tools}
+        self._working = anyio.CapacityLimiter(_AT_ONCE)
+        self._waiting = anyio.CapacityLimiter(_WAITING_AT_ONCE)
+        self._open: dict[Call, anyio.Event] = {}
+
+    async def listed(self, _context: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_shown(tool) for tool in self._tools.values()])
+
+    async def called(self, _context: _Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = self._tools.get(params.name)
+        if tool is None:
+            hint = f"tools: {', '.join(self._tools)}"
+            return _result(
+                failure("unknown_tool", f"there is no tool {params.name}{nearest(params.name, self._tools)}", hint)
+            )
+        began_s = SystemClock().monotonic_s()
+        done = await self._answer(tool, params.arguments or {})
+        took_ms = (SystemClock().monotonic_s() - began_s) * 1000
+        log.debug("%s: %s in %.0f ms", tool.name, done.content["error"] if done.is_error else "done", took_ms)
+        return _result(done)
+
+    async def _answer(self, tool: Tool, arguments: dict[str, Any]) -> Answer:
+        call = Call(self._caller)
+        work = partial(answer, lambda: tool.run(call, read_input(tool.input, arguments)))
+        self._open[call] = anyio.Event()
+        try:
+            limiter = self._waiting if tool.waits else self._working
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+        finally:
+            call.abandoned.set()
+            self._open.pop(call).set()
+
+    async def end(self) -> None:
+        """Let nothing wait any longer, and what works get done."""
+        for call in self._open:
+            call.abandoned.set()
+        with anyio.move_on_after(_END_S):
+            for done in list(self._open.values()):
+                await done.wait()
+
+
+async def _end_on_signal(calls: _Calls) -> None:
+    """End the process as it was asked to: a thread that reads stdin cannot be woken, so nothing is unwound."""
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for number in signals:
+            log.debug("ending: %s", number.name)
+            await calls.end()
+            os._exit(128 + number)
+
+
+def _shown(tool: Tool) -> types.Tool:
+    reads = tool.effect is Effect.READ
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=schema_of(tool.input),
+        output_schema=schema_of(tool.output),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=reads,
+            destructive_hint=tool.effect is Effect.DESTRUCTIVE,
+            idempotent_hint=tool.repeatable,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _result(done: Answer) -> types.CallToolResult:
+    """Both forms of one answer: some clients show the model the text, others the structured content."""
+    text = json.dumps(done.content, ensure_ascii=False)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content=done.content,
+        is_error=done.is_error,
+    )
