@@ -278,6 +278,19 @@ def test_signals_end_the_server(wire: Callable[..., Wire], number: signal.Signal
     assert server.process.wait(30) == status
 
 
+def test_a_client_that_reads_no_more_ends_the_server(wire: Callable[..., Wire]) -> None:
+    """Although it still holds stdin open; and without a word."""
+    server = wire()
+    server.greet()
+    assert server.process.stdout is not None
+    assert server.process.stderr is not None
+    server.process.stdout.close()
+    server.ask(1, "tools/list")
+    assert server.process.wait(30) == 0
+    assert server.process.stderr.read() == b""
+    server.process.stdout = None
+
+
 def test_debug_logs_on_stderr_alone(wire: Callable[..., Wire]) -> None:
     server = wire("--debug")
     server.greet()

@@ -10,7 +10,7 @@ import os
 import signal
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 import anyio.to_thread
@@ -55,7 +55,10 @@ async def _serve(caller: Caller, tools: Sequence[Tool]) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(_end_on_signal, calls)
         async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
+            try:
+                await server.run(read, write, server.create_initialization_options())
+            except anyio.get_cancelled_exc_class():
+                await calls.leave(0, "nobody reads stdout any more")
         log.debug("stdin is closed")
         group.cancel_scope.cancel()
 
@@ -97,22 +100,24 @@ class _Calls:
             call.abandoned.set()
             self._open.pop(call).set()
 
-    async def end(self) -> None:
-        """Let nothing wait any longer, and what works get done."""
+    async def leave(self, status: int, why: str) -> NoReturn:
+        """End the process once what works is done; what waits is let go.
+
+        Nothing is unwound: a thread that reads stdin cannot be woken, and would be waited for.
+        """
+        log.debug("ending: %s", why)
         for call in self._open:
             call.abandoned.set()
-        with anyio.move_on_after(_END_S):
+        with anyio.move_on_after(_END_S, shield=True):
             for done in list(self._open.values()):
                 await done.wait()
+        os._exit(status)
 
 
 async def _end_on_signal(calls: _Calls) -> None:
-    """End the process as it was asked to: a thread that reads stdin cannot be woken, so nothing is unwound."""
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:
-            log.debug("ending: %s", number.name)
-            await calls.end()
-            os._exit(128 + number)
+            await calls.leave(128 + number, number.name)
 
 
 def _shown(tool: Tool) -> types.Tool:
