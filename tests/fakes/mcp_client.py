@@ -51,7 +51,17 @@ def with_client(server: StdioServerParameters, act: Callable[[Client], Awaitable
             async with connected(server) as client:
                 await act(client)
 
-    anyio.run(run)
+    try:
+        anyio.run(run)
+    except ExceptionGroup as group:
+        raise _cause(group) from None
+
+
+def _cause(error: Exception) -> Exception:
+    """The failed assertion itself, out of the groups that the client's task groups put around it."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def done(client: Client, tool: str, **given: Any) -> Json:

@@ -15,13 +15,20 @@ from mcp.client.stdio import StdioServerParameters
 from fakes.mcp_client import done, refused, server_of, with_client
 from fakes.workspace import Workspace, candidate
 
-NEEDED: dict[str, dict[str, Any]] = {}
+NEEDED: dict[str, dict[str, Any]] = {
+    "omagy_state_clear": {"all": True},
+    "omagy_state_write": {"mode": "team"},
+}
 """What a tool cannot do without."""
 
 TOOLS = {
     "omagy_autoresearch_list": "reads",
     "omagy_autoresearch_status": "reads",
     "omagy_autoresearch_stop": "destroys",
+    "omagy_state_clear": "destroys",
+    "omagy_state_list": "reads",
+    "omagy_state_read": "reads",
+    "omagy_state_write": "adds",
 }
 
 
@@ -144,7 +151,7 @@ def in_shell(server: StdioServerParameters, script: str) -> StdioServerParameter
         ("omagy_autoresearch_lst", {}, "unknown_tool", "did you mean omagy_autoresearch_list?", "tools: "),
         ("omagy_autoresearch_status", {"runid": "x"}, "invalid_input", "did you mean run_id?", "inputs: "),
         ("omagy_autoresearch_status", {"run_id": 7}, "invalid_input", "run_id: Expected str | null, got int", ""),
-        ("omagy_autoresearch_status", {"run_id": "../../x"}, "refused", "there is no run ../../x", "no runs"),
+        ("omagy_autoresearch_status", {"run_id": "../../x"}, "usage", "there is no run ../../x", "no runs"),
         (
             "omagy_autoresearch_stop",
             {"after_iteration": "yes"},
@@ -152,9 +159,9 @@ def in_shell(server: StdioServerParameters, script: str) -> StdioServerParameter
             "after_iteration: Expected bool",
             "",
         ),
-        ("omagy_autoresearch_list", {"working_directory": "here"}, "refused", "not an absolute path", "inside the"),
-        ("omagy_autoresearch_list", {"working_directory": "/no\0where"}, "refused", "is not a folder", "inside the"),
-        ("omagy_autoresearch_list", {"working_directory": "/"}, "refused", "not inside a git", "working_directory"),
+        ("omagy_autoresearch_list", {"working_directory": "here"}, "usage", "not an absolute path", "inside the"),
+        ("omagy_autoresearch_list", {"working_directory": "/no\0where"}, "usage", "is not a folder", "inside the"),
+        ("omagy_autoresearch_list", {"working_directory": "/"}, "usage", "not inside a git", "working_directory"),
         ("omagy_autoresearch_list", {"\ud800": 1}, "invalid_input", "there is no input", "working_directory"),
     ],
 )

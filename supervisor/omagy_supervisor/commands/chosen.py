@@ -11,12 +11,12 @@ from omagy_supervisor.recover import known_runs, read_manifest, require_manifest
 from omagy_supervisor.settings import Settings
 
 
-def state_root(settings: Settings, folder: Path | None = None) -> StateRoot:
-    """The state of the repository around ``folder``, else the current one. Raises ContractError outside of one."""
+def state_root(settings: Settings) -> StateRoot:
+    """The state of the repository around the current folder. Raises ContractError outside of one."""
     from omagy_supervisor.adapters.git.facts import find_repository
     from omagy_supervisor.bootstrap import users_git
 
-    here = folder or Path.cwd()
+    here = Path.cwd()
     root = find_repository(users_git(settings, here), here).root
     refuse_unwritable_name(root)
     return StateRoot(root)

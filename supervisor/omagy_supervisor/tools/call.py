@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError, RepositoryError, StorageError
+from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import read_pointer
-from omagy_supervisor.commands.chosen import state_root
-from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.commands.chosen import refuse_unwritable_name
+from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.tools.schemas import Input, InputError
+from omagy_supervisor.tools.schemas import Input
 from omagy_supervisor.ui.messages import as_called
 
 log = logging.getLogger(__name__)
@@ -25,6 +25,8 @@ _OTHER_FOLDER = "name a folder inside the repository that is meant: working_dire
 
 class InSessionError(ContractError):
     """A session of a run asked for what only a person, or an agent outside of runs, may do."""
+
+    code = "inside_session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,10 @@ class Call:
     def root(self, given: Input) -> StateRoot:
         """The state of the repository that is meant; in a session it is the run's own. Raises ContractError."""
         folder = self._folder(given.working_directory)
-        try:
-            root = state_root(self.caller.settings, folder)
-        except ContractError as error:
-            error.hint += f"\n{_OTHER_FOLDER}"
-            raise
+        root = find_root(folder)
+        if root is None:
+            raise ContractError(f"{folder} is not inside a git repository", _OTHER_FOLDER)
+        refuse_unwritable_name(root.repo_root)
         pointer = read_pointer(root.shared_pointer)
         if self.caller.run_id is None or pointer is None or pointer.run_id != self.caller.run_id:
             return root
@@ -66,7 +67,7 @@ class Call:
             raise ContractError(f"working_directory is not an absolute path: {named}", _OTHER_FOLDER)
         if not folder.is_dir():
             raise ContractError(f"{folder} is not a folder", _OTHER_FOLDER)
-        return folder
+        return folder.resolve()
 
     def refuse_in_session(self, what: str, hint: str) -> None:
         """Raises InSessionError when a session of a run is calling."""
@@ -100,24 +101,12 @@ class Answer:
     is_error: bool = False
 
 
-_CODES: tuple[tuple[type[OmagyError], str], ...] = (
-    (InputError, "invalid_input"),
-    (InSessionError, "inside_session"),
-    (ContractError, "refused"),
-    (BlockedError, "blocked"),
-    (StorageError, "storage"),
-    (RepositoryError, "repository"),
-    (OmagyError, "failed"),
-)
-
-
-def answer(work: Callable[[], msgspec.Struct]) -> Answer:
+def answer(work: Callable[[], object]) -> Answer:
     """What ``work`` answers; an error is an answer too, so that the agent can read it. Never raises."""
     try:
         return Answer(msgspec.to_builtins(work()))
     except OmagyError as error:
-        code = next(code for kind, code in _CODES if isinstance(error, kind))
-        return failure(code, error.message, error.hint)
+        return failure(error.code, error.message, error.hint)
     except Exception as error:
         log.debug("a fault of omagy's own", exc_info=True)
         message = f"a fault of omagy's own: {type(error).__name__}: {error}"

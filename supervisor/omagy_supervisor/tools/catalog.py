@@ -21,7 +21,8 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """``run`` gets an ``input`` and answers with an ``output``; it raises OmagyError, and may block.
+    """``run`` gets an ``input`` and answers with an ``output``, or what reads like one. It raises OmagyError, and may
+    block.
 
     ``waits``: it can take long because it waits for somebody, not because it works.
     """
@@ -32,6 +33,6 @@ class Tool:
     effect: Effect
     input: type[Input]
     output: type[msgspec.Struct]
-    run: Callable[[Call, Any], msgspec.Struct]
+    run: Callable[[Call, Any], object]
     repeatable: bool = True
     waits: bool = False

@@ -25,7 +25,7 @@ tools:
 {tools}
 
 They work on the git repository of the folder in which the server is started, or of their input working_directory.
-Inside a run's session they can look, and not stop the run.
+Inside a run's session they can look, and not stop the run or change workflow modes.
 
 Codex, in ~/.codex/config.toml:
 

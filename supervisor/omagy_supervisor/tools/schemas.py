@@ -13,6 +13,8 @@ _REF = "#/$defs/"
 class InputError(ContractError):
     """A tool was given what it does not take."""
 
+    code = "invalid_input"
+
 
 class Input(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What every tool takes. An unknown key is refused: it would be a wish that nobody hears."""
@@ -62,3 +64,9 @@ def read_input(type_: type[AnyInput], arguments: dict[str, Any]) -> AnyInput:
         place = where.rstrip("`").lstrip(".")
         message = what.replace("`", "").replace("Object missing required field", "missing input")
         raise InputError(f"{place}: {message}" if place else message, f"inputs: {', '.join(known)}") from None
+
+
+def given_values(given: Input) -> dict[str, Any]:
+    """What was asked for, as the command line's ``--input`` would hold it: null is as if it were not there."""
+    found = {name: getattr(given, name) for name in given.__struct_fields__ if name != "working_directory"}
+    return {name: value for name, value in found.items() if value is not None}
