@@ -71,7 +71,7 @@ def test_runs_are_listed_and_told_as_on_the_command_line(repo: Workspace) -> Non
     """The tools answer with exactly what --json prints."""
     repo.plan(default=candidate(2))
     assert repo.launch().returncode == 0
-    listed = json.loads(repo.omagy("autoresearch", "list", "--json").stdout)
+    listed = json.loads(repo.omagy("autoresearch", "list", "--json").stdout) | {"left_out": 0}
     status = json.loads(repo.omagy("autoresearch", "status", "--json").stdout)
     elsewhere = repo.root.parent
 
@@ -89,6 +89,20 @@ def test_runs_are_listed_and_told_as_on_the_command_line(repo: Workspace) -> Non
         assert await done(client, "omagy_autoresearch_list", working_directory=str(repo.root / "missions")) == listed
 
     with_client(server_of(repo, elsewhere), from_outside)
+
+
+def test_a_list_tells_of_the_newest_runs_and_counts_the_others(repo: Workspace) -> None:
+    """A model's context is dear; what is left out is counted."""
+    repo.plan(default=candidate(2))
+    for _ in range(2):
+        assert repo.launch().returncode == 0
+
+    async def act(client: Client) -> None:
+        listed = await done(client, "omagy_autoresearch_list", newest=1)
+        assert ([run["run_id"] for run in listed["runs"]], listed["left_out"]) == (repo.run_ids()[-1:], 1)
+        assert (await done(client, "omagy_autoresearch_list"))["left_out"] == 0
+
+    with_client(server_of(repo), act)
 
 
 @pytest.mark.parametrize("after_iteration", [False, True])
@@ -159,6 +173,7 @@ def in_shell(server: StdioServerParameters, script: str) -> StdioServerParameter
             "after_iteration: Expected bool",
             "",
         ),
+        ("omagy_autoresearch_list", {"newest": 0}, "invalid_input", "newest: Expected int >= 1", "inputs: "),
         ("omagy_autoresearch_list", {"working_directory": "here"}, "usage", "not an absolute path", "inside the"),
         ("omagy_autoresearch_list", {"working_directory": "/no\0where"}, "usage", "is not a folder", "inside the"),
         ("omagy_autoresearch_list", {"working_directory": "/"}, "usage", "not inside a git", "working_directory"),
@@ -320,6 +335,8 @@ def test_calls_are_answered_side_by_side(repo: Workspace) -> None:
         async with anyio.create_task_group() as group:
             for _ in range(40):
                 group.start_soon(one)
-        assert answers == [{"active": None, "runs": [], "unreadable": [], "active_elsewhere": None}] * 40
+        assert (
+            answers == [{"active": None, "runs": [], "unreadable": [], "active_elsewhere": None, "left_out": 0}] * 40
+        )
 
     with_client(server_of(repo), act)

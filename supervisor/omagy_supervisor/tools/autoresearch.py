@@ -21,7 +21,7 @@ class StatusInput(Input, frozen=True, kw_only=True):
 
 
 class ListInput(Input, frozen=True, kw_only=True):
-    pass
+    newest: Annotated[int, Meta(description="How many runs to tell of at most, counted from the newest.", ge=1)] = 20
 
 
 class StopInput(Input, frozen=True, kw_only=True):
@@ -31,6 +31,12 @@ class StopInput(Input, frozen=True, kw_only=True):
     after_iteration: Annotated[
         bool, Meta(description="True: let the iteration that is under way end first, and return at once.")
     ] = False
+
+
+class ListOutput(Overview, frozen=True, kw_only=True):
+    """The newest runs of a worktree, oldest first; ``left_out`` counts older ones that were not asked for."""
+
+    left_out: int
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -48,8 +54,16 @@ def _status(call: Call, given: StatusInput) -> RunFacts:
     return run_facts(call.root(given), given.run_id or own)
 
 
-def _list(call: Call, given: ListInput) -> Overview:
-    return overview(call.root(given))
+def _list(call: Call, given: ListInput) -> ListOutput:
+    found = overview(call.root(given))
+    shown = found.runs[-given.newest :]
+    return ListOutput(
+        active=found.active,
+        runs=shown,
+        unreadable=found.unreadable,
+        active_elsewhere=found.active_elsewhere,
+        left_out=len(found.runs) - len(shown),
+    )
 
 
 def _stop(call: Call, given: StopInput) -> Stopped:
@@ -79,11 +93,10 @@ TOOLS = (
     Tool(
         name="omagy_autoresearch_list",
         title="List autoresearch runs",
-        description="All runs of the autonomous experiment loop in a repository, oldest first, and which one is "
-        "active.",
+        description="Runs of the autonomous experiment loop in a repository, the newest last, and which is active.",
         effect=Effect.READ,
         input=ListInput,
-        output=Overview,
+        output=ListOutput,
         run=_list,
     ),
     Tool(
