@@ -44,10 +44,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call:
-    """``abandoned`` is set once nobody waits for the answer any more."""
+    """``abandoned`` is set once nobody waits for the answer any more, ``finished`` when its thread is through."""
 
     caller: Caller
     abandoned: threading.Event = field(default_factory=threading.Event)
+    finished: threading.Event = field(default_factory=threading.Event)
 
     def root(self, given: Input) -> StateRoot:
         """The state of the repository that is meant; in a session it is the run's own. Raises ContractError."""

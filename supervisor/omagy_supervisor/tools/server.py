@@ -58,7 +58,7 @@ async def _serve(caller: Caller, tools: Sequence[Tool]) -> None:
             try:
                 await server.run(read, write, server.create_initialization_options())
             except anyio.get_cancelled_exc_class():
-                await calls.leave(0, "nobody reads stdout any more")
+                calls.leave(0, "nobody reads stdout any more")
         log.debug("stdin is closed")
         group.cancel_scope.cancel()
 
@@ -71,7 +71,7 @@ class _Calls:
         self._tools = {tool.name: tool for tool in tools}
         self._working = anyio.CapacityLimiter(_AT_ONCE)
         self._waiting = anyio.CapacityLimiter(_WAITING_AT_ONCE)
-        self._open: dict[Call, anyio.Event] = {}
+        self._working_on: set[Call] = set()
 
     async def listed(self, _context: _Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_shown(tool) for tool in self._tools.values()])
@@ -91,33 +91,41 @@ class _Calls:
 
     async def _answer(self, tool: Tool, arguments: dict[str, Any]) -> Answer:
         call = Call(self._caller)
-        work = partial(answer, lambda: tool.run(call, read_input(tool.input, arguments)))
-        self._open[call] = anyio.Event()
+        limiter = self._waiting if tool.waits else self._working
+        work = partial(self._work, call, tool, arguments)
         try:
-            limiter = self._waiting if tool.waits else self._working
             return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         finally:
             call.abandoned.set()
-            self._open.pop(call).set()
 
-    async def leave(self, status: int, why: str) -> NoReturn:
+    def _work(self, call: Call, tool: Tool, arguments: dict[str, Any]) -> Answer:
+        self._working_on.add(call)
+        try:
+            return answer(lambda: tool.run(call, read_input(tool.input, arguments)))
+        finally:
+            self._working_on.discard(call)
+            call.finished.set()
+
+    def leave(self, status: int, why: str) -> NoReturn:
         """End the process once what works is done; what waits is let go.
 
         Nothing is unwound: a thread that reads stdin cannot be woken, and would be waited for.
         """
         log.debug("ending: %s", why)
-        for call in self._open:
+        under_way = list(self._working_on)
+        for call in under_way:
             call.abandoned.set()
-        with anyio.move_on_after(_END_S, shield=True):
-            for done in list(self._open.values()):
-                await done.wait()
+        clock = SystemClock()
+        deadline = clock.monotonic_s() + _END_S
+        for call in under_way:
+            call.finished.wait(max(deadline - clock.monotonic_s(), 0))
         os._exit(status)
 
 
 async def _end_on_signal(calls: _Calls) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for number in signals:
-            await calls.leave(128 + number, number.name)
+            calls.leave(128 + number, number.name)
 
 
 def _shown(tool: Tool) -> types.Tool:
