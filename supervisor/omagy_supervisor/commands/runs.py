@@ -12,9 +12,6 @@ from omagy_supervisor.commands.chosen import all_manifests, chosen_run
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.quiet import last_output
 from omagy_supervisor.recover import known_runs
-from omagy_supervisor.stopping import ask_to_stop
-
-__all__ = ["Elsewhere", "OpenQuestion", "Overview", "RunFacts", "ask_to_stop", "overview", "run_facts"]
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):

@@ -6,7 +6,8 @@ import msgspec
 from msgspec import Meta
 
 from omagy_autoresearch.events import StopMode
-from omagy_supervisor.commands.runs import Overview, RunFacts, ask_to_stop, overview, run_facts
+from omagy_supervisor.commands.runs import Overview, RunFacts, overview, run_facts
+from omagy_supervisor.stopping import ask_to_stop
 from omagy_supervisor.tools.call import Call
 from omagy_supervisor.tools.catalog import Effect, Tool
 from omagy_supervisor.tools.schemas import Input
