@@ -1,6 +1,5 @@
 """``omagy mcp``: serve omagy's tools to an agent, or say how an agent is told of them (contract section 11)."""
 
-import dataclasses
 import logging
 import sys
 from importlib import metadata
@@ -89,7 +88,7 @@ def _with_session(settings: Settings) -> Settings:
         return settings
     session = environment_of_ancestor("OMAGY_RUN_ID")
     told = {name: value for name, value in session.items() if name.startswith("OMAGY_")}
-    return dataclasses.replace(settings, environment=told | dict(settings.environment))
+    return settings._replace(environment=told | dict(settings.environment))
 
 
 def require_sdk() -> None:
