@@ -72,3 +72,20 @@ def test_another_process_is_never_taken_for_it(processes: SystemProcesses, child
     assert not processes.alive(found)
     assert start_mark(child.pid) == ""
     assert not is_same(child.pid, mark, found.started_at)
+
+
+def test_a_sweep_reaches_what_hides_the_cookie(processes: SystemProcesses, tmp_path: Path) -> None:
+    """An evaluator hides our variables from what it runs; after a kill that is swept with it."""
+    cookie = str(tmp_path / "lane")
+    command = "env -u OMAGY_COOKIE sleep 600 & echo $!; wait"
+    environment = {**os.environ, "OMAGY_COOKIE": f"{cookie}/evaluator"}
+    with subprocess.Popen(["sh", "-c", command], env=environment, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout is not None
+        hidden = psutil.Process(int(shell.stdout.readline()))
+        try:
+            assert processes.sweep(cookie) == 2
+            psutil.wait_procs([hidden], timeout=5)
+            assert not hidden.is_running() or hidden.status() == psutil.STATUS_ZOMBIE
+        finally:
+            if hidden.is_running():
+                hidden.kill()
