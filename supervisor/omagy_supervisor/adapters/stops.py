@@ -12,7 +12,7 @@ from omagy_autoresearch.events import StopMode, StopRequested
 from omagy_supervisor.ports import Clock, Wake
 
 _LONGEST_POLL_S = 20.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class SignalStops:
@@ -32,7 +32,7 @@ class SignalStops:
         with contextlib.suppress(OSError):
             self._request_file.unlink()
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        for number in _SIGNALS:
+        for number in SIGNALS:
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:

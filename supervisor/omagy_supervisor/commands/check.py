@@ -3,11 +3,8 @@
 Everything a run would do before its first session is done once, in a lane that is taken away again.
 """
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,58 +12,24 @@ from msgspec.structs import replace
 
 from omagy_autoresearch.assay import combine, scores
 from omagy_autoresearch.decision import show as show_score
-from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import ExitStatus, OmagyError
 from omagy_autoresearch.evaluation import Evaluation
-from omagy_autoresearch.events import Record
-from omagy_autoresearch.names import evaluator_cookie
 from omagy_autoresearch.noise import noise_note, pairs, spread
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.probes import Probe, ProbeKind
-from omagy_autoresearch.run import RunState
 from omagy_autoresearch.spending import most_it_can_cost
 from omagy_autoresearch.surface import Surface
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.evaluator import ShellEvaluator
-from omagy_supervisor.adapters.git.lane import GitLane
-from omagy_supervisor.adapters.processes import SystemProcesses
 from omagy_supervisor.arguments import Arguments
-from omagy_supervisor.bootstrap import make_agent, make_checkout, make_lane, make_stops, session_environment
+from omagy_supervisor.bootstrap import make_agent
 from omagy_supervisor.commands.launch import plan_run
-from omagy_supervisor.files import make_folder
-from omagy_supervisor.measuring import StoppedError, measure, prepare_checkout, protected_surface
-from omagy_supervisor.paths import RunFolder, StateRoot
-from omagy_supervisor.ports import Checkout, Evaluator, Reporter
+from omagy_supervisor.commands.probing import Patience, ProbePlaces, measure_often, probe_places
+from omagy_supervisor.measuring import measure, prepare_checkout, protected_surface
 from omagy_supervisor.sessions import session_spec
-from omagy_supervisor.settings import Settings, environment_for_programs
+from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say, show, show_data
 
-_MOST_MEASUREMENTS = 8
-_LEAST_MEASUREMENTS = 3
-_ENOUGH_S = 60.0
-
-
-class _Notes:
-    """Implements ports.Reporter: progress goes to stderr."""
-
-    def event(self, state: RunState, record: Record) -> None:
-        """There is no run here."""
-
-    def note(self, text: str) -> None:
-        say(f"  {text}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """Implements ports.Places."""
-
-    folder: RunFolder
-    lane: GitLane
-    checkout: Checkout
-    evaluator: Evaluator
-    reporter: Reporter
-    session_environment: Mapping[str, str]
-    evaluator_environment: Mapping[str, str]
+_PATIENCE = Patience(most=8, least=3, enough_s=60.0)
 
 
 @dataclass
@@ -93,44 +56,17 @@ def check(arguments: Arguments, settings: Settings) -> int:
     findings = Findings(advice=list(notes))
     findings.facts["contract"] = msgspec.to_builtins(plan.contract)
     findings.facts["limits"] = most_it_can_cost(plan.contract, plan.contract.budget)
-    with _places(plan, settings) as places:
-        _look(places, plan, settings, findings)
+    try:
+        with probe_places(plan, settings) as places:
+            _look(places, plan, settings, findings)
+    except KeyboardInterrupt:
+        say("stopped; nothing of the check is left")
+        raise
     _tell(findings, plan, as_json=arguments.has("--json"))
     return int(ExitStatus.BLOCKED if findings.problems else ExitStatus.OK)
 
 
-@contextmanager
-def _places(plan: RunPlan, settings: Settings) -> Iterator[_Places]:
-    """A lane for the check alone; it is taken away again, whatever happens."""
-    root = StateRoot(Path(plan.repo_root))
-    root.prepare()
-    folder = RunFolder(root.state / f"check-{plan.run_id}")
-    make_folder(folder.root)
-    clock = SystemClock()
-    stops = make_stops(folder, clock)
-    lane = make_lane(settings, plan)
-    checkout = make_checkout(settings, plan, lane)
-    cookie = evaluator_cookie(plan.worktree_path)
-    try:
-        yield _Places(
-            folder=folder,
-            lane=lane,
-            checkout=checkout,
-            evaluator=ShellEvaluator(clock, stops, SystemProcesses(stops, clock), cookie),
-            reporter=_Notes(),
-            session_environment=session_environment(settings, plan),
-            evaluator_environment=environment_for_programs(settings.environment),
-        )
-    except StoppedError:
-        say("stopped; nothing of the check is left")
-        raise KeyboardInterrupt from None
-    finally:
-        checkout.close()
-        lane.remove()
-        shutil.rmtree(folder.root, ignore_errors=True)
-
-
-def _look(places: _Places, plan: RunPlan, settings: Settings, findings: Findings) -> None:
+def _look(places: ProbePlaces, plan: RunPlan, settings: Settings, findings: Findings) -> None:
     baseline = places.lane.prepare()
     surface = protected_surface(plan, places.lane.tracked_files(baseline))
     findings.facts["protected"] = sorted({*surface.closed, *surface.protected})
@@ -159,15 +95,15 @@ def _step(findings: Findings, name: str, act: Callable[[], None]) -> bool:
     return True
 
 
-def _probe_agent(places: _Places, plan: RunPlan, settings: Settings, baseline: str, findings: Findings) -> None:
+def _probe_agent(places: ProbePlaces, plan: RunPlan, settings: Settings, baseline: str, findings: Findings) -> None:
     agent = make_agent(plan.agent, plan, settings, SystemClock())
     spec = session_spec(places, plan, 0, 1, baseline)
     agent.preflight(spec)
     findings.facts["agent"] = {"kind": str(plan.agent.kind), "sandbox": agent.probe_commit(spec)}
 
 
-def _measure(places: _Places, plan: RunPlan, surface: Surface, baseline: str, findings: Findings) -> None:
-    found = _evaluations(places, plan, surface, baseline)
+def _measure(places: ProbePlaces, plan: RunPlan, surface: Surface, baseline: str, findings: Findings) -> None:
+    found = measure_often(places, plan, surface, baseline, _PATIENCE)
     whole = combine(plan.contract.evaluator, found)
     findings.facts["baseline"] = {
         "pass": whole.passed,
@@ -187,34 +123,6 @@ def _measure(places: _Places, plan: RunPlan, surface: Surface, baseline: str, fi
     ):
         if wanted is not None:
             _check_command(places, plan, surface, baseline, kind, findings)
-
-
-def _evaluations(places: _Places, plan: RunPlan, surface: Surface, baseline: str) -> list[Evaluation]:
-    """The same commit measured until it is enough to see the noise, or it has taken long enough."""
-    found: list[Evaluation] = []
-    while len(found) < _MOST_MEASUREMENTS:
-        one = measure(
-            places,
-            plan,
-            surface,
-            iteration=0,
-            commit=baseline,
-            base=baseline,
-            probe=Probe(),
-            number=len(found),
-        )
-        say(f"  measurement {len(found) + 1}: {_shown(one)}")
-        found.append(one)
-        used = sum(each.duration_s for each in found)
-        if one.fault is not None or (len(found) >= _LEAST_MEASUREMENTS and used > _ENOUGH_S):
-            break
-    return found
-
-
-def _shown(one: Evaluation) -> str:
-    if one.fault is not None:
-        return one.error
-    return f"pass={str(one.passed).lower()}, score {show_score(one.score)}, {format_duration(one.duration_s)}"
 
 
 def _tail(one: Evaluation) -> str:
@@ -237,7 +145,7 @@ def _judge_baseline(plan: RunPlan, found: list[Evaluation], whole: Evaluation, f
 
 
 def _check_command(
-    places: _Places, plan: RunPlan, surface: Surface, baseline: str, kind: ProbeKind, findings: Findings
+    places: ProbePlaces, plan: RunPlan, surface: Surface, baseline: str, kind: ProbeKind, findings: Findings
 ) -> None:
     result = measure(places, plan, surface, iteration=0, commit=baseline, base=baseline, probe=Probe(kind), number=0)
     findings.facts[kind.value] = {"pass": result.passed, "error": result.error, "seconds": result.duration_s}
