@@ -9,10 +9,11 @@ import signal
 from datetime import datetime
 
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
+from omagy_autoresearch.visible import visible
 from omagy_supervisor.adapters.codex.jsonl import child, parse_object, string
 from omagy_supervisor.adapters.codex.records import SessionRecords
 from omagy_supervisor.adapters.codex.resets import reset_moment
-from omagy_supervisor.adapters.codex.text import one_line, visible
+from omagy_supervisor.adapters.codex.text import one_line
 from omagy_supervisor.ports import SessionExit
 
 _LOGIN_STATUSES = (401, 403)

@@ -7,8 +7,9 @@ is fed makes it raise.
 import shlex
 from collections.abc import Callable
 
+from omagy_autoresearch.visible import visible
 from omagy_supervisor.adapters.codex.jsonl import Json, child, children, count, parse_object, string
-from omagy_supervisor.adapters.codex.text import one_line, shorten, visible
+from omagy_supervisor.adapters.codex.text import one_line, shorten
 
 _LINE_CHARS = 400
 _OUTPUT_LINES = 8
