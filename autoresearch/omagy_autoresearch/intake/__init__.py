@@ -1,0 +1,1 @@
+"""The guided interview: questions, answers, draft and readiness, without a terminal (contract section 9)."""
