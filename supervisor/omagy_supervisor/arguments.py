@@ -17,8 +17,12 @@ FLAGS = (
     "--json",
     "--debug",
     "--help",
+    "--infer",
 )
+SEEDS = ("--topic", "--evaluator", "--keep-policy", "--slug")
+"""What a person says to the guided interview beforehand."""
 VALUES = (
+    *SEEDS,
     "--resume",
     "--agent",
     "--codex-sandbox",
@@ -80,6 +84,10 @@ def _next_value(name: str, rest: list[str]) -> str:
 
 
 _EXAMPLES = {
+    "--topic": "'make the parser faster'",
+    "--evaluator": "'sh bench/score.sh'",
+    "--keep-policy": "score_improvement",
+    "--slug": "faster-parser",
     "--resume": "<run-id> (omagy autoresearch list shows them)",
     "--agent": "codex",
     "--codex-sandbox": "workspace",
@@ -127,3 +135,14 @@ def _near(name: str) -> str | None:
 
     near = difflib.get_close_matches(name, _ALL, n=1, cutoff=0.8)
     return near[0] if near else None
+
+
+def refuse_seeds_beside_a_mission(arguments: Arguments) -> None:
+    """Raises ContractError when what the interview is told stands beside a mission that is there already."""
+    given = [name for name in (*SEEDS, "--infer") if name in arguments.values or arguments.has(name)]
+    other = "--resume" if "--resume" in arguments.values else arguments.mission
+    if given and other is not None:
+        raise ContractError(
+            f"{given[0]} belongs to the interview that makes a mission, and {other} says that there is one",
+            f"leave one of them out: {given[0]} or {other}",
+        )

@@ -95,22 +95,29 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
         return _init(rest[1:], settings)
     if rest and rest[0] in _VERBS:
         return _verb(rest[0], rest[1:], settings)
-    from omagy_supervisor.arguments import split_arguments
+    from omagy_supervisor.arguments import refuse_seeds_beside_a_mission, split_arguments
 
     arguments = split_arguments(rest)
     if arguments.has("--help"):
         show(AUTORESEARCH)
         return 0
+    refuse_seeds_beside_a_mission(arguments)
     if "--resume" in arguments.values:
         from omagy_supervisor.commands.resume import resume
 
         return resume(arguments, settings)
     if arguments.mission is None:
-        raise ContractError("a mission folder is missing", "omagy autoresearch <mission-dir>; more: --help")
+        return _interview(arguments, settings)
     if arguments.mission == "check" and arguments.codex_args and not os.path.lexists("check"):
         at = next(i for i, word in enumerate(rest) if word == "check" and split_arguments(rest[: i + 1]).mission)
         return _check([*rest[:at], *rest[at + 1 :]], settings)
     return _launch(arguments, settings)
+
+
+def _interview(arguments: "Arguments", settings: Settings) -> int:
+    from omagy_supervisor.commands.interview import interview
+
+    return interview(arguments, settings)
 
 
 def _check(rest: list[str], settings: Settings) -> int:
@@ -129,14 +136,22 @@ def _check(rest: list[str], settings: Settings) -> int:
 
 
 def _init(rest: list[str], settings: Settings) -> int:
+    """With a goal and an evaluator, or an option of the writer's own, a mission is written; else it is asked for."""
+    from omagy_supervisor.arguments import SEEDS, split_arguments
     from omagy_supervisor.commands import init
     from omagy_supervisor.options import read_options
 
-    options = read_options(rest, "autoresearch init", flags=init.FLAGS, values=init.VALUES)
-    if options.has("--help"):
+    names = {word.partition("=")[0] for word in rest}
+    complete = {"--topic", "--evaluator"} <= names or names & (set(init.VALUES) - set(SEEDS))
+    if complete or any(not word.startswith("-") for word in rest[:1]):
+        options = read_options(rest, "autoresearch init", flags=init.FLAGS, values=init.VALUES)
+        if not options.has("--help"):
+            return init.init(options, settings)
+    arguments = split_arguments(["--help"] if complete else rest)
+    if arguments.has("--help"):
         show(AUTORESEARCH)
         return 0
-    return init.init(options, settings)
+    return _interview(arguments, settings)
 
 
 def _launch(arguments: "Arguments", settings: Settings) -> int:

@@ -55,6 +55,11 @@ class StateRoot(NamedTuple):
     def runs(self) -> Path:
         return self.folder / "logs" / "autoresearch"
 
+    @property
+    def specs(self) -> Path:
+        """Drafts of missions."""
+        return self.folder / "specs"
+
     def lessons(self, mission_slug: str) -> Path:
         return self.folder / "autoresearch" / mission_slug / "lessons.md"
 

@@ -4,6 +4,7 @@ OMAGY = """\
 omagy runs autonomous experiment loops on your git repository, and keeps only what your evaluator proves better.
 
 usage:
+  omagy autoresearch                                 from an idea to a run, by questions
   omagy autoresearch <mission-dir> [codex-args…]     start a run
   omagy autoresearch --resume <run-id>               go on with a run
   omagy autoresearch list | status | watch | attach | stop
@@ -20,12 +21,22 @@ AUTORESEARCH = """\
 omagy autoresearch: one agent session per iteration; each commit it makes is kept or discarded by your evaluator.
 
 usage:
+  omagy autoresearch [options] [--topic … --evaluator … --keep-policy … --slug … --infer]
   omagy autoresearch [options] <mission-dir> [codex-args…]
   omagy autoresearch [options] --resume <run-id> [codex-args…]
 
   <mission-dir> holds mission.md (what to improve) and sandbox.md (the evaluator, as YAML frontmatter).
   A run gets a branch and a worktree of its own; your checkout is never touched.
   Options stand before <mission-dir>; what follows it goes to `codex exec` untouched (-- may separate them).
+
+without a mission, on a terminal: an interview that makes one. It asks what should get better and how you would
+notice, tries the measurement on a copy, and keeps a draft in .omagy/specs; nothing is launched without your word:
+  omagy autoresearch            from an idea to a run; omagy autoresearch init is the same
+  --topic "make it faster"      what should get better
+  --evaluator "sh score.sh"     a command that prints {"pass": true, "score": 12.5}
+  --keep-policy score_improvement|pass_only
+  --slug faster                 its name; an interview of that name goes on where it was left
+  --infer                       first let Codex, read-only, look at a copy and propose a measurement
 
 where it runs (default: detached in tmux, followed here; Ctrl-C leaves the view, not the run):
   --detach                      return once the baseline is recorded

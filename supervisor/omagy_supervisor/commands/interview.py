@@ -1,0 +1,280 @@
+"""``omagy autoresearch`` without a mission: the guided interview, from an idea to a run (contract section 9)."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from omagy_autoresearch.decision import KeepPolicy
+from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
+from omagy_autoresearch.intake.answers import Problem
+from omagy_autoresearch.intake.background import Background, Seeds
+from omagy_autoresearch.intake.document import Saved, launched, markdown, restored, saved, topic_of
+from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing
+from omagy_autoresearch.intake.questions import OWN, QuestionId, Reading
+from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings
+from omagy_autoresearch.mission_draft import MissionDraft
+from omagy_autoresearch.names import slugify
+from omagy_autoresearch.placeholder import placeholder
+from omagy_autoresearch.spelling import nearest
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.codex.install import find_codex
+from omagy_supervisor.adapters.drafts import DraftFiles
+from omagy_supervisor.adapters.git.facts import RepositoryFacts, find_repository, is_ignored, is_lane, uncommitted
+from omagy_supervisor.adapters.lock import lock_is_held
+from omagy_supervisor.arguments import SEEDS, Arguments
+from omagy_supervisor.bootstrap import users_git
+from omagy_supervisor.commands.background import background
+from omagy_supervisor.commands.chosen import refuse_unwritable_name
+from omagy_supervisor.commands.inferring import infer
+from omagy_supervisor.commands.interviewing import Acts, Conversation, End
+from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, launch, refuse_inside_session
+from omagy_supervisor.commands.trying import try_out
+from omagy_supervisor.daemon import another_run_active
+from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.scaffold import scaffold
+from omagy_supervisor.settings import Settings
+from omagy_supervisor.ui.prompts import Gesture, Option, Prompts, make_prompts, on_a_terminal
+
+_NEW = "new"
+
+
+def interview(arguments: Arguments, settings: Settings) -> int:
+    """Ask, try, and on request launch; returns the exit status. Raises OmagyError."""
+    refuse_inside_session(settings)
+    seeds = read_seeds(arguments)
+    budget_with_flags(Budget(), arguments)  # a wrong limit is told before the first question
+    if not on_a_terminal():
+        raise _nobody_to_ask()
+    here = Path.cwd()
+    facts = find_repository(users_git(settings, here), here)
+    refuse_unwritable_name(facts.root)
+    if is_lane(facts):
+        raise ContractError(f"{facts.root} is the lane of a run", "start from your own checkout")
+    prompts = make_prompts(settings.environment)
+    intake = _Intake(facts, settings, arguments, DraftFiles(StateRoot(facts.root).specs), prompts)
+    try:
+        return intake.run(seeds)
+    except KeyboardInterrupt:
+        intake.interrupted()
+        return int(ExitStatus.INTERLUDE)
+
+
+def _nobody_to_ask() -> ContractError:
+    return ContractError(
+        "a mission folder is missing, and without a terminal nobody can be asked for one",
+        "start a mission: omagy autoresearch <mission-dir>\n"
+        "write one: omagy autoresearch init --topic '…' --evaluator '…' --slug <name>\n"
+        "have one made for this repository: omagy autoresearch init --template tests\n"
+        "go on with a run: omagy autoresearch --resume <run-id>",
+    )
+
+
+def read_seeds(arguments: Arguments) -> Seeds:
+    """What the command line says beforehand. Raises ContractError for what could not be an answer."""
+    values = arguments.values
+    policy, slug, evaluator = values.get("--keep-policy"), values.get("--slug", ""), values.get("--evaluator", "")
+    if policy is not None and policy not in tuple(KeepPolicy):
+        raise ContractError(
+            f"--keep-policy {policy}: there is no such policy{nearest(policy, KeepPolicy)}",
+            f"choose {' or '.join(KeepPolicy)}",
+        )
+    if slug and slugify(slug) != slug:
+        better = slugify(slug)
+        raise ContractError(
+            f"--slug {slug}: a name has lower-case letters, digits and dashes",
+            f"for example --slug {better}" if better else "for example --slug faster-parser",
+        )
+    if evaluator and placeholder(evaluator):
+        raise ContractError(
+            f"--evaluator is a placeholder: {placeholder(evaluator)}", "name the command that measures"
+        )
+    return Seeds(
+        topic=values.get("--topic", ""),
+        evaluator=evaluator,
+        keep_policy=KeepPolicy(policy) if policy else None,
+        slug=slug,
+        agent=values.get("--agent", ""),
+    )
+
+
+@dataclass
+class _Intake:
+    """One sitting. ``name`` is that of the draft on disk, ``conversation`` is there once a draft is."""
+
+    facts: RepositoryFacts
+    settings: Settings
+    arguments: Arguments
+    drafts: DraftFiles
+    prompts: Prompts
+    name: str = ""
+    conversation: Conversation | None = None
+
+    def run(self, seeds: Seeds) -> int:
+        state = self._begin(seeds)
+        can_infer = find_codex(self.settings.environment) is not None
+        acts = Acts(
+            keep=self._keep,
+            try_out=lambda draft, kind: try_out(draft, kind, self.facts, self.settings, self.prompts.tell),
+            infer=partial(infer, facts=self.facts, settings=self.settings) if can_infer else None,
+            obstacles=self._obstacles,
+        )
+        self.conversation = Conversation(self.prompts, acts, state, infer_first=self.arguments.has("--infer"))
+        end, ready = self.conversation.run()
+        return self._end(end, ready)
+
+    # -- beginning
+
+    def _begin(self, seeds: Seeds) -> Interview:
+        record = self._earlier(seeds.slug)
+        self.name = record.slug if record is not None else ""
+        if record is not None:
+            seeds = _merged(record.seeds, seeds)
+        known = background(self.facts, self.settings, seeds, self.drafts, self.name)
+        if seeds.slug and seeds.slug in dict(known.taken):
+            raise ContractError(f"--slug {seeds.slug}: {dict(known.taken)[seeds.slug]}", _how_to_start(seeds.slug))
+        self._greet(known)
+        return Interview(known=known) if record is None else self._resumed(record, known, seeds)
+
+    def _earlier(self, slug: str) -> Saved | None:
+        """The draft to go on with: the one that is named, or one that the person chooses."""
+        if slug:
+            record = self.drafts.read(slug)
+            return None if record is not None and launched(record) else record
+        found = [record for record in self.drafts.all() if not launched(record)][:8]
+        if not found:
+            return None
+        options = [Option(record.slug, f"go on with {record.slug}", topic_of(record)) for record in found]
+        options.append(Option(_NEW, "begin something new"))
+        while True:
+            given = self.prompts.select("There is a draft already.", options, _NEW)
+            if not isinstance(given, Gesture):
+                return next((record for record in found if record.slug == given), None)
+            self.prompts.tell("Each draft is an interview that was left before a launch.")
+
+    def _resumed(self, record: Saved, known: Background, seeds: Seeds) -> Interview:
+        state, lost = restored(record, known)
+        self.prompts.tell(f"Going on with the draft {record.slug}.")
+        if lost:
+            self.prompts.tell(f"This does not hold any more, and is asked again: {lost}")
+        changes = {which: given for which, given in _given(seeds).items() if state.answers.get(which) != given}
+        changed = change(state, changes) if changes.keys() & state.answers.keys() else state
+        if isinstance(changed, Problem):
+            raise ContractError(changed.text)
+        return changed
+
+    def _greet(self, known: Background) -> None:
+        count = len(known.proposals)
+        ways = "no usual way" if count == 0 else "1 way" if count == 1 else f"{count} ways"
+        self.prompts.tell(
+            f"omagy looked at {known.repository} and found {ways} to measure it.\n"
+            "A few questions, then a trial; nothing is launched before you say so. "
+            "Enter takes what is offered, < goes back, ? explains, Ctrl-C leaves and keeps the draft."
+        )
+        changed = len(uncommitted(users_git(self.settings, self.facts.root), self.facts))
+        if changed:
+            paths = "1 uncommitted path is" if changed == 1 else f"{changed} uncommitted paths are"
+            self.prompts.tell(f"note: {paths} not part of a trial or a run; commit first what matters")
+
+    # -- the draft
+
+    def _keep(self, state: Interview, launched_as: str = "") -> None:
+        """Write the draft once it has a name; one that got another name moves."""
+        if not state.slug:
+            return
+        at = SystemClock().now().isoformat(timespec="seconds")
+        StateRoot(self.facts.root).prepare()
+        self.drafts.write(saved(state, at=at, launched=launched_as), markdown(state))
+        if self.name and self.name != state.slug:
+            self.drafts.remove(self.name)
+        self.name = state.slug
+
+    def interrupted(self) -> None:
+        """Ctrl-C: what was said is kept, even before it had a name."""
+        state = self.conversation.state if self.conversation is not None else None
+        if state is not None and state.answered and not state.slug and not self.name:
+            named = answer(state, "")
+            if not isinstance(named, Problem):
+                self._keep(named)
+        self._tell_kept()
+
+    def _tell_kept(self) -> None:
+        if self.name:
+            self.prompts.tell(
+                f"\nThe draft is kept: {self.drafts.document(self.name)}\n"
+                f"Go on with it: omagy autoresearch --slug {self.name}"
+            )
+        else:
+            self.prompts.tell("\nNothing was said yet, so nothing is kept.")
+
+    # -- the end
+
+    def _obstacles(self, state: Interview) -> Sequence[str]:
+        """Everything that keeps ``state`` from being launched now, with the way out."""
+        found = list(missing(state, broken_baseline=self.arguments.has("--allow-broken-baseline")))
+        rule = is_ignored(users_git(self.settings, self.facts.root), self.facts, f"{state.draft.place}/mission.md")
+        if rule:
+            found.append(f"git ignores {state.draft.place} ({rule}); take it out of the ignore rule")
+        if os.path.lexists(self.facts.root / state.draft.place):
+            found.append(
+                f"{state.draft.place} exists already, and a mission is never overwritten; choose another name"
+            )
+        root = StateRoot(self.facts.root)
+        if lock_is_held(root.lock):
+            found.append(_shown(another_run_active(root)))
+        try:
+            agent = state.answers.get(QuestionId.AGENT, "codex")
+            choose_agent(self._with_agent(agent), _contract(state.draft), self.settings)
+        except OmagyError as error:
+            found.append(_shown(error))
+        return found
+
+    def _with_agent(self, agent: str) -> Arguments:
+        values = {name: value for name, value in self.arguments.values.items() if name not in SEEDS}
+        return replace(self.arguments, values={**values, "--agent": agent})
+
+    def _end(self, end: End, ready: Ready) -> int:
+        assert self.conversation is not None
+        if end is End.LEAVE:
+            self._tell_kept()
+            return int(ExitStatus.OK)
+        folder = scaffold(self.facts.root, ready.draft)
+        self._keep(self.conversation.state, ready.draft.place)
+        self.prompts.tell(f"The mission is written: {ready.draft.place}")
+        if end is End.WRITE:
+            self.prompts.tell(_how_to_start(ready.draft.slug))
+            return int(ExitStatus.OK)
+        try:
+            return launch(replace(self._with_agent(ready.agent), mission=str(folder)), self.settings)
+        except OmagyError as error:
+            error.hint = f"{error.hint}\n{_how_to_start(ready.draft.slug)}".strip()
+            raise
+
+
+def _merged(earlier: Seeds, now: Seeds) -> Seeds:
+    given = {name: value for name, value in msgspec.structs.asdict(now).items() if value}
+    return msgspec.structs.replace(earlier, **given)
+
+
+def _given(seeds: Seeds) -> dict[QuestionId, str]:
+    """The answers that ``seeds`` are."""
+    answers = {QuestionId.GOAL: seeds.topic, QuestionId.AGENT: seeds.agent}
+    if seeds.evaluator:
+        answers |= {QuestionId.MEASURE: OWN, QuestionId.COMMAND: seeds.evaluator, QuestionId.READING: Reading.JSON}
+    return {which: given for which, given in answers.items() if given}
+
+
+def _contract(draft: MissionDraft) -> Contract:
+    return Contract(evaluator=EvaluatorSettings(command=draft.command))
+
+
+def _how_to_start(slug: str) -> str:
+    return f"start it when you like: omagy autoresearch missions/{slug}"
+
+
+def _shown(error: OmagyError) -> str:
+    hint = " ".join(error.hint.split())
+    return f"{error.message}{f' ({hint})' if hint else ''}"

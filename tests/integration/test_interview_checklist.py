@@ -1,0 +1,219 @@
+"""The ten points that the guided intake has to satisfy, each as one test."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fakes.dialogue import Dialogue
+from fakes.workspace import Workspace
+
+HEADINGS = (
+    *("Mission draft", "Evaluator draft", "Keep policy", "Slug", "Seed inputs", "Launch readiness"),
+    "Confirmation bridge",
+)
+SCORE = f"{sys.executable} score.py"
+SEEDS = ("--topic", "a better number", "--evaluator", SCORE, "--slug", "better", "--keep-policy", "score_improvement")
+Talk = Callable[..., Dialogue]
+
+
+@pytest.fixture
+def repo(ws: Workspace) -> Workspace:
+    """A repository with a number that can get better, and a program that prints it."""
+    ws.write("score.py", 'import json\nprint(json.dumps({"pass": True, "score": float(open("value.txt").read())}))\n')
+    ws.write("number.py", 'print("the number is", open("value.txt").read())\n')
+    ws.commit()
+    return ws
+
+
+@pytest.fixture
+def talk(repo: Workspace) -> Iterator[Talk]:
+    """Starts ``omagy autoresearch …`` on a terminal that can do nothing but lines."""
+    started: list[Dialogue] = []
+
+    def start(*args: str) -> Dialogue:
+        started.append(Dialogue(repo, "autoresearch", *args))
+        return started[-1]
+
+    yield start
+    for dialogue in started:
+        dialogue.close()
+
+
+def document(ws: Workspace, slug: str) -> Path:
+    return ws.root / f".omagy/specs/deep-interview-autoresearch-{slug}.md"
+
+
+def record(ws: Workspace, slug: str) -> dict[str, object]:
+    return dict(
+        json.loads(document(ws, slug).with_name(f"deep-interview-autoresearch-{slug}.result.json").read_text())
+    )
+
+
+def choose(dialogue: Dialogue, label: str) -> None:
+    """Answer a numbered question with the number before ``label``."""
+    passed = dialogue.expect(label)
+    dialogue.say(passed.rpartition(")")[0].split()[-1])
+
+
+def seeded(talk: Talk, *options: str) -> Dialogue:
+    """An interview that was told everything about the measurement but which scores are better."""
+    dialogue = talk(*options, *SEEDS)
+    choose(dialogue, "higher ones")
+    return dialogue
+
+
+def to_the_end(dialogue: Dialogue, agent: str) -> str:
+    """Take what is offered from the time limit on, name the agent; returns the review."""
+    dialogue.expect("Longest time")
+    dialogue.say("")
+    for question in (
+        "What may change?",
+        "What must keep working?",
+        "What must nobody change?",
+        "When should it stop?",
+    ):
+        dialogue.expect(question)
+        dialogue.say("")
+    dialogue.expect("Who should work on it?")
+    choose(dialogue, "another program")
+    dialogue.say(agent)
+    return dialogue.expect("Launch it, or refine further?")
+
+
+def test_01_a_vague_goal_needs_no_raw_evaluator_knowledge(repo: Workspace, talk: Talk) -> None:
+    """From "a better number" and the name of a program to an evaluator that works, without JSON or a script."""
+    dialogue = talk()
+    dialogue.say("a better number", "")
+    choose(dialogue, "with a command of my own")
+    dialogue.say(f"{sys.executable} number.py")
+    choose(dialogue, "by the last number that it prints")
+    choose(dialogue, "higher ones")
+    review = to_the_end(dialogue, "command:true")
+    assert "score 1" in review
+    choose(dialogue, "only write the mission")
+    assert dialogue.end() == 0
+    done = repo.omagy("autoresearch", "check", "--agent", "command:true", "missions/better-number")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_02_the_interview_refines_until_it_is_launched(repo: Workspace, talk: Talk) -> None:
+    """Each answer can be changed at the end; what it changes is tried again, and the rest stays."""
+    dialogue = seeded(talk)
+    to_the_end(dialogue, "command:true")
+    choose(dialogue, "refine further")
+    choose(dialogue, "Longest time")
+    dialogue.say("5m")
+    dialogue.expect("it works: the current commit passes, score 1")
+    assert "20 iterations, 8h" in dialogue.expect("Launch it, or refine further?")
+    choose(dialogue, "leave")
+    assert dialogue.end() == 0
+    assert record(repo, "better")["evaluator"]["timeout"] == "5m"  # type: ignore[index]
+
+
+def test_03_each_round_writes_the_canonical_draft_artifact(repo: Workspace, talk: Talk) -> None:
+    """With all headings and a record beside it after every answer, and nothing else in the repository."""
+    before = repo.users_side()
+    dialogue = talk()
+    dialogue.say("a better number", "better")
+    dialogue.expect("How would you notice?")
+    text = document(repo, "better").read_text()
+    for heading in HEADINGS:
+        assert f"\n## {heading}\n" in text
+    assert "a better number" in text
+    assert record(repo, "better")["launch_ready"] is False
+    dialogue.kill()
+    assert repo.users_side() == before
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_04_nothing_is_launched_without_the_explicit_word(repo: Workspace, talk: Talk) -> None:
+    """Refine further and launch are asked side by side; leaving writes no mission and starts no run."""
+    dialogue = seeded(talk)
+    to_the_end(dialogue, "command:true")
+    offered = dialogue.expect("explain:")
+    assert "refine further" in offered
+    assert "launch" in offered
+    assert not (repo.root / "missions").exists()
+    assert repo.run_ids() == []
+    dialogue.press(b"4\n")
+    assert dialogue.end() == 0
+    assert not (repo.root / "missions").exists()
+    assert repo.run_ids() == []
+
+
+@pytest.mark.parametrize("command", ["TODO", "<your command>", "REPLACE_ME", "your-command-here", "true", "echo ok"])
+def test_05_a_placeholder_evaluator_is_refused_before_launch(repo: Workspace, talk: Talk, command: str) -> None:
+    """In the flags, in the interview, and in a mission's file, each time with the offending text."""
+    done = repo.omagy("autoresearch", "--evaluator", command, "--slug", "x")
+    assert done.returncode == 2
+    assert "placeholder" in done.stderr
+    dialogue = talk()
+    dialogue.say("a better number", "better")
+    choose(dialogue, "with a command of my own")
+    dialogue.say(command)
+    assert command.split(maxsplit=1)[0] in dialogue.expect("is a placeholder")
+    dialogue.expect("Which command?")
+    repo.mission(name="missions/p")
+    sandbox = repo.root / "missions/p/sandbox.md"
+    sandbox.write_text(f"---\nevaluator:\n  command: {json.dumps(command)}\n  format: json\n---\n")
+    done = repo.omagy("autoresearch", "--foreground", "--agent", "command:true", "missions/p")
+    assert done.returncode == 2
+    assert "placeholder" in done.stderr
+    assert repo.run_ids() == []
+
+
+def test_06_top_level_seed_flags_open_the_interview(repo: Workspace, talk: Talk) -> None:
+    """Both spellings; what was said is not asked again."""
+    dialogue = talk("--topic=a better number", f"--evaluator={SCORE}", "--keep-policy=pass_only", "--slug", "better")
+    passed = dialogue.expect("Longest time")
+    assert passed.count("(from the command line)") == 5
+    dialogue.kill()
+    assert "`pass_only`" in document(repo, "better").read_text()
+    assert "- `--topic`: a better number" in document(repo, "better").read_text()
+
+
+def test_07_expert_flows_are_as_they_were(repo: Workspace) -> None:
+    """A mission folder, a resume and ``init`` with all flags ask nothing."""
+    repo.mission("budget:\n  max_iterations: 1\n")
+    repo.plan(default=[{"artifact": {"status": "noop"}}])
+    assert repo.launch().returncode == 0
+    done = repo.omagy("autoresearch", "--resume", repo.run_id())
+    assert done.returncode == 2
+    assert "finished" in done.stderr
+    done = repo.omagy("autoresearch", "init", "--topic", "t", "--evaluator", SCORE, "--slug", "expert")
+    assert done.returncode == 0, done.stderr
+    assert (repo.root / "missions/expert/sandbox.md").exists()
+
+
+def test_08_bare_init_is_the_same_interview_and_says_so(repo: Workspace, talk: Talk) -> None:
+    dialogue = talk("init")
+    dialogue.expect("What should get better?")
+    dialogue.kill()
+    help_text = repo.omagy("autoresearch", "--help").stdout
+    assert "omagy autoresearch init" in help_text
+    assert "the same" in help_text
+
+
+@pytest.mark.parametrize("args", [(), ("init",), ("--topic", "t"), ("--infer",)])
+def test_09_without_a_terminal_it_is_refused_with_the_alternatives(repo: Workspace, args: tuple[str, ...]) -> None:
+    done = repo.omagy("autoresearch", *args)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    for alternative in ("omagy autoresearch <mission-dir>", "init --topic", "init --template", "--resume"):
+        assert alternative in done.stderr
+
+
+def test_10_interview_draft_and_confirmation_lead_to_a_run(repo: Workspace, talk: Talk) -> None:
+    """The whole way: answers, trial, draft, launch, and a run that finishes like one of ``<mission-dir>``."""
+    repo.plan(i1=[{"write": {"value.txt": "3"}}, {"commit": "three"}, {"artifact": {}}])
+    dialogue = seeded(talk, "--foreground", "--max-iterations", "1")
+    to_the_end(dialogue, repo.agent)
+    choose(dialogue, "write the mission and start a run")
+    dialogue.expect("iteration 1: keep")
+    assert dialogue.end() == 0
+    assert repo.decisions() == ["baseline", "keep"]
+    assert record(repo, "better")["status"] == "launched"
+    assert (repo.root / "missions/better/mission.md").read_text().startswith("# a better number")
