@@ -113,6 +113,24 @@ def test_02_the_interview_refines_until_it_is_launched(repo: Workspace, talk: Ta
     assert record(repo, "better")["evaluator"]["timeout"] == "5m"  # type: ignore[index]
 
 
+def test_a_draft_that_was_left_is_offered_to_the_next_interview(repo: Workspace, talk: Talk) -> None:
+    """One is offered with yes, several by name; a name on the command line needs no question."""
+    for name in ("first", "second"):
+        dialogue = talk("--topic", f"a better {name}", "--slug", name)
+        dialogue.expect("How would you notice?")
+        dialogue.kill()
+        dialogue.end()
+        again = talk()
+        again.expect("Go on with the draft first?" if name == "first" else "go on with second (a better second)")
+        again.say("1")
+        again.expect(f"Going on with the draft {name}.")
+        again.expect("How would you notice?")
+    dialogue = talk("--slug", "first", "--topic", "something else")
+    dialogue.expect("How would you notice?")
+    dialogue.say("<", "<")
+    dialogue.expect("[something else]")
+
+
 def test_03_each_round_writes_the_canonical_draft_artifact(repo: Workspace, talk: Talk) -> None:
     """With all headings and a record beside it after every answer, and nothing else in the repository."""
     before = repo.users_side()

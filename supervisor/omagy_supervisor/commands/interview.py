@@ -39,7 +39,8 @@ from omagy_supervisor.scaffold import scaffold
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.prompts import Gesture, Option, Prompts, make_prompts, on_a_terminal
 
-_NEW = "new"
+_NEW = "\0new"
+_MOST_DRAFTS = 8
 
 
 def interview(arguments: Arguments, settings: Settings) -> int:
@@ -144,16 +145,23 @@ class _Intake:
         if slug:
             record = self.drafts.read(slug)
             return None if record is not None and launched(record) else record
-        found = [record for record in self.drafts.all() if not launched(record)][:8]
-        if not found:
-            return None
+        found = [record for record in self.drafts.all() if not launched(record)][:_MOST_DRAFTS]
+        return self._chosen_draft(found) if found else None
+
+    def _chosen_draft(self, found: Sequence[Saved]) -> Saved | None:
         options = [Option(record.slug, f"go on with {record.slug}", topic_of(record)) for record in found]
         options.append(Option(_NEW, "begin something new"))
         while True:
-            given = self.prompts.select("There is a draft already.", options, _NEW)
+            given: str | bool | Gesture
+            if len(found) == 1:
+                given = self.prompts.confirm(f"Go on with the draft {found[0].slug}?", default=True)
+            else:
+                given = self.prompts.select("Go on with a draft?", options, found[0].slug)
             if not isinstance(given, Gesture):
-                return next((record for record in found if record.slug == given), None)
-            self.prompts.tell("Each draft is an interview that was left before a launch.")
+                wanted = (found[0].slug if given else _NEW) if isinstance(given, bool) else given
+                return next((record for record in found if record.slug == wanted), None)
+            about = "\n".join(f"- {record.slug}: {topic_of(record)}" for record in found)
+            self.prompts.tell(f"A draft is an interview that was left before its launch.\n{about}")
 
     def _resumed(self, record: Saved, known: Background, seeds: Seeds) -> Interview:
         state, lost = restored(record, known)

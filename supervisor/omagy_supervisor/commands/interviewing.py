@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import assert_never
 
 from omagy_autoresearch.errors import OmagyError
@@ -31,7 +31,7 @@ _INFER = "infer"
 _OUTPUT_LINES = 8
 
 
-class End(Enum):
+class End(StrEnum):
     """What a person wants with a finished draft."""
 
     LAUNCH = "launch"

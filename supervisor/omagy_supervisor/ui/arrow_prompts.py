@@ -46,11 +46,14 @@ class ArrowPrompts:
             style=_STYLE,
             instruction="(arrow keys, Enter; < back, ? explain)",
             output=self._output,
+            erase_when_done=True,
         )
         bindings = cast("KeyBindings", asked.application.key_bindings)
         for gesture in Gesture:
             bindings.add(gesture.value, eager=True)(_leaves_with(gesture))
-        return cast("str | Gesture", asked.unsafe_ask())
+        given = cast("str | Gesture", asked.unsafe_ask())
+        self._leave_behind(question, next((one.label for one in options if one.value == given), ""))
+        return given
 
     def text(self, question: str, default: str) -> str | Gesture:
         asked = questionary.text(
@@ -61,12 +64,21 @@ class ArrowPrompts:
             placeholder=[("class:placeholder", fit(default))],
             key_bindings=_text_bindings(default),
             output=self._output,
+            erase_when_done=True,
         )
         try:
             answer = str(asked.unsafe_ask()).strip()
         except EOFError:
             raise KeyboardInterrupt from None
-        return Gesture(answer) if answer in (Gesture.BACK.value, Gesture.EXPLAIN.value) else answer
+        if answer in (Gesture.BACK.value, Gesture.EXPLAIN.value):
+            return Gesture(answer)
+        self._leave_behind(question, answer)
+        return answer
+
+    def _leave_behind(self, question: str, answer: str) -> None:
+        """What stays of a question that was answered, without its hints and the other answers."""
+        if answer:
+            self.tell(f"> {question} {answer}")
 
     def confirm(self, question: str, *, default: bool) -> bool | Gesture:
         answer = self.select(question, YES_OR_NO, "yes" if default else "no")
