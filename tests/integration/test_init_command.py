@@ -103,8 +103,10 @@ def test_a_trainings_metric_is_measured_end_to_end(ws: Workspace) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "needs --topic and --evaluator"),
-        (("--topic", "x"), "needs --evaluator"),
+        ((), "nobody can be asked"),
+        (("--topic", "x"), "init --topic"),
+        (("--dir", "m"), "needs --topic and --evaluator"),
+        (("--topic", "x", "--dir", "m"), "needs --evaluator"),
         (("--topic", " ", "--evaluator", "./m"), "needs --topic"),
         (("--topic", "x", "--evaluator", "TODO"), "--evaluator: TODO is a placeholder"),
         (("--topic", "x", "--evaluator", "echo '{}'"), "is a placeholder, not a measurement"),

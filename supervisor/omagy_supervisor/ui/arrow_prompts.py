@@ -60,7 +60,7 @@ class ArrowPrompts:
             fit(question),
             qmark=">",
             style=_STYLE,
-            instruction="(Enter takes the grey text, Tab edits it)" if default else None,
+            instruction="(Enter takes what is offered, Tab edits it)" if default else None,
             placeholder=[("class:placeholder", fit(default))],
             key_bindings=_text_bindings(default),
             output=self._output,
