@@ -32,7 +32,8 @@ SOFTENERS = (
 )
 """What an ended workflow never says: each asks for leave instead of naming what comes next."""
 
-_SOFT = re.compile("|".join(re.escape(phrase).replace("'", "['’]") for phrase in SOFTENERS), re.IGNORECASE)
+_ANY = "|".join(re.escape(phrase).replace("'", "['’]") for phrase in SOFTENERS)
+_SOFT = re.compile(rf"\b(?:{_ANY})\b", re.IGNORECASE)
 _QUOTE_LIMIT = 400
 _STRAIGHT = str.maketrans("“”", '""')
 
