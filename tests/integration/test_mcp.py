@@ -13,9 +13,11 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from fakes.mcp_client import done, refused, server_of, with_client
-from fakes.workspace import Workspace, candidate
+from fakes.workspace import Workspace, candidate, wait_until
 
 NEEDED: dict[str, dict[str, Any]] = {
+    "omagy_question_answer": {"question_id": "q-1", "answer": "yes"},
+    "omagy_question_ask": {"question": "Which?"},
     "omagy_state_clear": {"all": True},
     "omagy_state_write": {"mode": "team"},
 }
@@ -25,6 +27,9 @@ TOOLS = {
     "omagy_autoresearch_list": "reads",
     "omagy_autoresearch_status": "reads",
     "omagy_autoresearch_stop": "destroys",
+    "omagy_question_answer": "adds",
+    "omagy_question_ask": "adds",
+    "omagy_question_list": "reads",
     "omagy_state_clear": "destroys",
     "omagy_state_list": "reads",
     "omagy_state_read": "reads",
@@ -55,6 +60,7 @@ def test_the_tools_say_what_they_take_answer_and_do(repo: Workspace) -> None:
             assert tool.input_schema["additionalProperties"] is False
             assert all("description" in one for one in tool.input_schema["properties"].values()), name
             assert tool.output_schema is not None
+            assert '"null"' not in json.dumps(tool.input_schema)
             assert "$ref" not in json.dumps([tool.input_schema, tool.output_schema])
             hints = tool.annotations
             assert hints is not None
@@ -298,6 +304,24 @@ def test_signals_end_the_server(wire: Callable[..., Wire], number: signal.Signal
     server.greet()
     server.process.send_signal(number)
     assert server.process.wait(30) == status
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM])
+def test_a_question_that_waits_does_not_keep_the_server_alive(
+    repo: Workspace, wire: Callable[..., Wire], number: signal.Signals | None
+) -> None:
+    """The question stays, for whoever answers it."""
+    server = wire()
+    server.greet()
+    server.ask(1, "tools/call", name="omagy_question_ask", arguments={"question": "Now?", "wait_s": 3600})
+    wait_until(lambda: bool(list(repo.root.glob(".omagy/state/questions/*.json"))), "the question")
+    if number is None:
+        assert server.process.stdin is not None
+        server.process.stdin.close()
+        server.process.stdin = None
+    else:
+        server.process.send_signal(number)
+    assert server.process.wait(10) == (0 if number is None else 143)
 
 
 def test_a_client_that_reads_no_more_ends_the_server(wire: Callable[..., Wire]) -> None:

@@ -59,6 +59,27 @@ def ask(request: QuestionRequest, settings: Settings, renderer: Renderer, root: 
             return question
 
 
+def put(request: QuestionRequest, settings: Settings, root: StateRoot) -> tuple[Question, bool]:
+    """Record ``request`` and wait for nobody; says whether it is shown in a pane, which stays until it is closed.
+
+    From inside a session it is handed to the session's supervisor. Raises OmagyError.
+    """
+    if settings.inside_session is not None:
+        return _hand_over(request, settings), False
+    root.prepare()
+    files = QuestionFiles(root.state)
+    question = _record(files, request)
+    tmux = persons_tmux(settings.tmux, settings.environment)
+    if tmux is None:
+        return question, False
+    try:
+        _open_pane(tmux, files, question, settings, zoomed=tmux.zoomed)
+    except OmagyError as error:
+        say(f"omagy: the question is recorded, but cannot be shown: {error.message}")
+        return question, False
+    return question, True
+
+
 def _hand_over(request: QuestionRequest, settings: Settings) -> Question:
     candidate = settings.environment.get("OMAGY_CANDIDATE_FILE")
     if not candidate:

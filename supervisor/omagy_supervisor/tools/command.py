@@ -24,7 +24,7 @@ tools:
 {tools}
 
 They work on the git repository of the folder in which the server is started, or of their input working_directory.
-Inside a run's session they can look, and not stop the run or change workflow modes.
+Inside a run's session they can look and ask, but not answer, stop the run or change workflow modes.
 
 Codex, in ~/.codex/config.toml:
 

@@ -50,6 +50,25 @@ def _inlined(part: Any, parts: dict[str, Any]) -> Any:
     return named | own
 
 
+def input_schema(type_: type[msgspec.Struct]) -> dict[str, Any]:
+    """``schema_of`` for what a tool takes: null, which means the same as leaving it out, is not advertised."""
+    schema: dict[str, Any] = _without_null(schema_of(type_))
+    return schema
+
+
+def _without_null(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_without_null(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    part = {key: _without_null(value) for key, value in part.items() if (key, value) != ("default", None)}
+    kinds = [kind for kind in part.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) == len(part.get("anyOf", ())):
+        return part
+    rest = {key: value for key, value in part.items() if key != "anyOf"}
+    return {**rest, **kinds[0]} if len(kinds) == 1 else {**rest, "anyOf": kinds}
+
+
 def read_input(type_: type[AnyInput], arguments: dict[str, Any]) -> AnyInput:
     """``arguments`` as ``type_``. Raises InputError that names the key, and the nearest known one for a typo."""
     known = type_.__struct_fields__

@@ -24,7 +24,7 @@ from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.tools.call import Answer, Call, Caller, answer, failure
 from omagy_supervisor.tools.catalog import Effect, Tool
-from omagy_supervisor.tools.schemas import read_input, schema_of
+from omagy_supervisor.tools.schemas import input_schema, read_input, schema_of
 
 INSTRUCTIONS = """\
 Tools of omagy, which runs autonomous experiment loops (autoresearch) on a git repository and keeps the state of \
@@ -134,7 +134,7 @@ def _shown(tool: Tool) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema_of(tool.input),
+        input_schema=input_schema(tool.input),
         output_schema=schema_of(tool.output),
         annotations=types.ToolAnnotations(
             title=tool.title,

@@ -14,7 +14,6 @@ from omagy_supervisor.tools.schemas import Input, given_values
 from omagy_supervisor.workflow_state import clear, list_scopes, read, write
 
 _MODES = {"enum": list(Mode)}
-_OR_NONE = {"enum": [*Mode, None]}
 _SessionId = Annotated[
     str | None,
     Meta(description="The session in whose scope the modes are. Default: the repository's own scope."),
@@ -26,7 +25,7 @@ class ReadInput(Input, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="The workflow mode. Default: all of the scope, its active set first.",
-            extra_json_schema=_OR_NONE,
+            extra_json_schema=_MODES,
         ),
     ] = None
     session_id: _SessionId = None
@@ -48,9 +47,7 @@ class WriteInput(Input, frozen=True, kw_only=True):
     current_phase: Annotated[str | None, Meta(description="How far the mode is, in a word of its own.")] = None
     lifecycle_outcome: Annotated[
         str | None,
-        Meta(
-            description="How the mode ended; it is not active any more.", extra_json_schema={"enum": [*Outcome, None]}
-        ),
+        Meta(description="How the mode ended; it is not active any more.", extra_json_schema={"enum": list(Outcome)}),
     ] = None
     run_outcome: Annotated[
         str | None, Meta(description="The older name of lifecycle_outcome; legacy words are understood.")
@@ -71,7 +68,7 @@ class ClearInput(Input, frozen=True, kw_only=True):
         str | None,
         Meta(
             description="The mode to clear; autoresearch asks its run to stop first, and waits for its end.",
-            extra_json_schema=_OR_NONE,
+            extra_json_schema=_MODES,
         ),
     ] = None
     session_id: _SessionId = None
