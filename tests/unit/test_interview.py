@@ -1,6 +1,7 @@
 """The interview as a state: which question comes, what an answer makes of it, what is missing before a launch."""
 
 import pytest
+from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.evaluator_scripts import script
@@ -19,12 +20,14 @@ from omagy_autoresearch.intake.interview import (
     missing,
     next_step,
     reopened,
+    trial_problems,
+    tried_anew,
     with_inferred,
     with_trial,
 )
-from omagy_autoresearch.intake.questions import Question, QuestionId
+from omagy_autoresearch.intake.questions import OWN, Question, QuestionId
 from omagy_autoresearch.intake.review import review
-from omagy_autoresearch.intake.trials import Trial, TrialKind, subject
+from omagy_autoresearch.intake.trials import Trial, TrialKind, subject, with_uncommitted
 from omagy_autoresearch.mission_draft import mission_files
 from omagy_autoresearch.proposal import Measure, Proposal
 
@@ -189,6 +192,38 @@ def test_a_command_of_ones_own_needs_no_json(reading: str, policy: KeepPolicy, d
     draft = told(START, "", "", "own", "make bench", reading).draft
     assert (draft.keep_policy, draft.direction) == (policy, direction)
     assert "make bench" in (draft.script.text if draft.script else draft.command)
+
+
+def test_the_command_that_is_offered_works_without_the_script_around_it() -> None:
+    """What only a script fills in means nothing to sh."""
+    state = told(START, "", "", OWN)
+    assert open_question(state).default == "python3 bench.py"
+    alone = told(Interview(known=replace(KNOWN, proposals=(TESTS,))), "", "", OWN)
+    assert open_question(alone).default == "make test"
+
+
+def test_what_did_not_work_is_what_is_tried_anew() -> None:
+    state = tried(told(START, "", "", "", ""), problem="it exited with status 2")
+    assert trial_problems(state) == ("the evaluator did not work when it was tried: it exited with status 2",)
+    assert next_step(tried_anew(state)) == Try(TrialKind.EVALUATOR)
+    well = tried(tried_anew(state))
+    assert tried_anew(well) == well
+
+
+@pytest.mark.parametrize(
+    ("output", "paths", "named"),
+    [
+        ("can't open file '/x/score.py'", ["score.py", "notes.txt"], "score.py is not in it"),
+        ("No module named bench", ["lib/bench/"], "lib/bench/ is not in it"),
+        ("no such table", ["score.py"], ""),
+    ],
+)
+def test_a_file_that_was_not_committed_is_named(output: str, paths: list[str], named: str) -> None:
+    """Everybody's first trial: the command is new, and nothing but commits is in a run."""
+    state = told(START, "", "", "", "")
+    trial = replace(works(state, TrialKind.EVALUATOR, "it exited with status 2"), output=output)
+    assert named in with_uncommitted(trial, state.draft, paths).expected
+    assert bool(with_uncommitted(trial, state.draft, paths).expected) == bool(named)
 
 
 def test_a_number_that_a_command_prints_can_be_better_either_way() -> None:

@@ -152,6 +152,21 @@ def test_more_time_and_another_try_try_it_again() -> None:
     assert world.tried.count("sh score.sh") == 3
 
 
+def test_what_was_left_for_later_is_tried_again_at_the_end() -> None:
+    """The repository may have been mended since: nothing has to be said twice for it."""
+    world = World("sh score.sh")
+    _, shown = talk(world, *TO_TRIAL, "on", *REST, "try", "on", "leave")
+    assert world.tried.count("sh score.sh") == 2
+    assert "Launch it, or refine further?" in shown
+
+
+def test_answers_to_refine_are_shown_in_words() -> None:
+    prompts = ScriptedPrompts(*TO_TRIAL, *REST, "", BACK, "leave")
+    Conversation(prompts, World().acts(), Interview(known=KNOWN)).run()
+    assert "the score" in prompts.text_shown
+    assert "a.score" not in prompts.text_shown
+
+
 def test_a_guard_that_does_not_work_is_mended() -> None:
     world = World("make test")
     conversation, _ = talk(world, *TO_TRIAL, "", "", "edit", "make check", "", "", "", "leave")

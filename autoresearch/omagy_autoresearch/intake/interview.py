@@ -173,6 +173,11 @@ def with_trial(state: Interview, trial: Trial) -> Interview:
     return replace(state, trials=(*(one for one in state.trials if one.kind is not trial.kind), trial))
 
 
+def tried_anew(state: Interview) -> Interview:
+    """``state`` as if what did not work had not been tried: the next step is to try it."""
+    return replace(state, trials=tuple(one for one in state.trials if one.works))
+
+
 def with_inferred(state: Interview, found: Inferred) -> Interview:
     """``state`` with another measurement to choose from."""
     others = (one for one in state.inferred if one.proposal.key != found.proposal.key)
@@ -184,9 +189,14 @@ def missing(state: Interview, *, broken_baseline: bool = False) -> tuple[str, ..
     asked = _open_question(state)
     open_question = [f"the question {asked.text!r} is open"] if asked is not None else []
     draft = state.draft
-    trials = () if broken_baseline else tuple(TrialKind)
-    found = [placeholder_problem(draft), *(_trial_problem(state, kind) for kind in trials)]
-    return (*open_question, *(problem for problem in found if problem))
+    problem = placeholder_problem(draft)
+    trials = () if broken_baseline else trial_problems(state)
+    return (*open_question, *([problem] if problem else []), *trials)
+
+
+def trial_problems(state: Interview) -> tuple[str, ...]:
+    """What was not seen working yet."""
+    return tuple(problem for kind in TrialKind if (problem := _trial_problem(state, kind)))
 
 
 def placeholder_problem(draft: MissionDraft) -> str:

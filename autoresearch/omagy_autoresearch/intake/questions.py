@@ -195,14 +195,20 @@ def _command(now: Situation) -> Question:
     proposal = chosen(now)
     inner = inner_command(proposal.script) if proposal is not None and proposal.script is not None else None
     default = inner or (proposal.command if proposal is not None else now.known.seeds.evaluator)
-    first = next(iter(now.known.proposals), None)
     return Question(
         id=QuestionId.COMMAND,
         text="Which command?",
         why="It is run by sh in the root of a fresh checkout: nothing that git ignores is there.",
-        default=default or (shown_command(first) if first is not None else "make test"),
+        default=default or _plain_command(now),
         seed=now.known.seeds.evaluator if proposal is None else "",
     )
+
+
+def _plain_command(now: Situation) -> str:
+    """The first command of the repository's that means something without the script around it."""
+    scripts = ((one.script, one.command) for one in now.known.proposals)
+    commands = ((inner_command(script) if script is not None else None) or command for script, command in scripts)
+    return next((one for one in commands if "{" not in one and "\n" not in one), "make test")
 
 
 def _reading(now: Situation) -> Question:

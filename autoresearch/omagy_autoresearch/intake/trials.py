@@ -6,6 +6,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.decision import show as show_score
@@ -86,6 +87,17 @@ def guard_trial(draft: MissionDraft, commit: str, result: Evaluation, output: st
         seconds=(result.duration_s,),
         output=output,
     )
+
+
+def with_uncommitted(trial: Trial, draft: MissionDraft, paths: Sequence[str]) -> Trial:
+    """``trial`` with a word on those of ``paths``, uncommitted all, that it seems to have missed."""
+    said = f"{draft.command} {draft.guard or ''} {trial.problem} {trial.output}"
+    missed = [path for path in paths if path.rstrip("/").rpartition("/")[2] in said]
+    if trial.works or not missed:
+        return trial
+    named = ", ".join(missed[:3])
+    hint = f"a run starts from the last commit, and {named} is not in it: commit it, then try again"
+    return replace(trial, expected="; ".join(part for part in (trial.expected, hint) if part))
 
 
 def could_not_try(draft: MissionDraft, kind: TrialKind, commit: str, problem: str) -> Trial:

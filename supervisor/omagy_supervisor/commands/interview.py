@@ -13,7 +13,7 @@ from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_autoresearch.intake.answers import Problem
 from omagy_autoresearch.intake.background import Background, Seeds
 from omagy_autoresearch.intake.document import Saved, launched, markdown, restored, saved, topic_of
-from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing
+from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing, tried_anew
 from omagy_autoresearch.intake.questions import OWN, QuestionId, Reading
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings
 from omagy_autoresearch.mission_draft import MissionDraft
@@ -119,13 +119,17 @@ class _Intake:
         can_infer = find_codex(self.settings.environment) is not None
         acts = Acts(
             keep=self._keep,
-            try_out=lambda draft, kind: try_out(draft, kind, self.facts, self.settings, self.prompts.tell),
+            try_out=lambda draft, kind: try_out(draft, kind, self._now(), self.settings, self.prompts.tell),
             infer=partial(infer, facts=self.facts, settings=self.settings) if can_infer else None,
             obstacles=self._obstacles,
         )
         self.conversation = Conversation(self.prompts, acts, state, infer_first=self.arguments.has("--infer"))
         end, ready = self.conversation.run()
         return self._end(end, ready)
+
+    def _now(self) -> RepositoryFacts:
+        """The repository as it is now: what a trial missed may have been committed since."""
+        return find_repository(users_git(self.settings, self.facts.root), self.facts.root)
 
     # -- beginning
 
@@ -168,6 +172,7 @@ class _Intake:
         self.prompts.tell(f"Going on with the draft {record.slug}.")
         if lost:
             self.prompts.tell(f"This does not hold any more, and is asked again: {lost}")
+        state = tried_anew(state)
         changes = {which: given for which, given in _given(seeds).items() if state.answers.get(which) != given}
         changed = change(state, changes) if changes.keys() & state.answers.keys() else state
         if isinstance(changed, Problem):

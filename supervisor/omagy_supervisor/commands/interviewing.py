@@ -17,6 +17,8 @@ from omagy_autoresearch.intake.interview import (
     change,
     next_step,
     reopened,
+    trial_problems,
+    tried_anew,
     with_inferred,
     with_trial,
 )
@@ -255,10 +257,14 @@ class Conversation:
         obstacles = self._acts.obstacles(self.state)
         for obstacle in obstacles:
             self._prompts.tell(f"missing: {obstacle}")
+        # Enter alone never launches: a run can cost money.
+        options = (*((_TRY_AGAIN,) if trial_problems(self.state) else ()), *_END_OPTIONS)
         while True:
-            # Enter alone never launches: a run can cost money.
-            given = self._prompts.select("Launch it, or refine further?", _END_OPTIONS, "refine")
+            given = self._prompts.select("Launch it, or refine further?", options, options[0].value)
             match given:
+                case "try":
+                    self._become(tried_anew(self.state))
+                    return None
                 case "launch" if obstacles:
                     self._prompts.tell("\n".join(f"missing: {obstacle}" for obstacle in obstacles))
                 case "launch" | "write" | "leave":
@@ -275,7 +281,7 @@ class Conversation:
     def _refine(self) -> None:
         asked = [reopened(self.state, one.question) for one in self.state.answered]
         options = [
-            Option(question.id, question.text, one.answer)
+            Option(question.id, question.text, _in_words(question, one.answer))
             for question, one in zip(asked, self.state.answered, strict=True)
         ]
         given = self._prompts.select("What should be different?", options, options[0].value)
@@ -284,6 +290,7 @@ class Conversation:
             self._change(which)
 
 
+_TRY_AGAIN = Option("try", "try it again", "what did not work, as the repository is now")
 _END_OPTIONS = (
     Option("refine", "refine further", "change an answer"),
     Option("launch", "launch", "write the mission and start a run"),
@@ -294,6 +301,10 @@ _END_EXPLAINED = (
     "launch writes the mission's folder into your repository and starts a run of it: the same as writing the files "
     "yourself and calling omagy autoresearch with the folder. Nothing is committed for you."
 )
+
+
+def _in_words(question: Question, given: str) -> str:
+    return next((choice.label for choice in question.choices if choice.value == given), given)
 
 
 def _explained(question: Question) -> str:

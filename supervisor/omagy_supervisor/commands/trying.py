@@ -15,13 +15,20 @@ import psutil
 
 from omagy_autoresearch.errors import OmagyError
 from omagy_autoresearch.evaluation import Evaluation
-from omagy_autoresearch.intake.trials import Trial, TrialKind, could_not_try, evaluator_trial, guard_trial
+from omagy_autoresearch.intake.trials import (
+    Trial,
+    TrialKind,
+    could_not_try,
+    evaluator_trial,
+    guard_trial,
+    with_uncommitted,
+)
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.probes import Probe, ProbeKind
 from omagy_autoresearch.visible import visible
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.git.facts import RepositoryFacts
+from omagy_supervisor.adapters.git.facts import RepositoryFacts, uncommitted
 from omagy_supervisor.adapters.git.private_copy import make_private_copy
 from omagy_supervisor.adapters.processes import SystemProcesses
 from omagy_supervisor.adapters.stops import SignalStops
@@ -54,7 +61,8 @@ def try_out(draft: MissionDraft, kind: TrialKind, facts: RepositoryFacts, settin
             folder = scaffold(repository, draft)
             plan, _ = plan_run(_NO_AGENT, str(folder), settings)
             with probe_places(plan, settings, tell) as places:
-                return _measured(draft, kind, facts, places, plan, tell)
+                trial = _measured(draft, kind, facts, places, plan, tell)
+                return with_uncommitted(trial, draft, uncommitted(users_git(settings, facts.root), facts))
         except OmagyError as error:
             hint = f" ({' '.join(error.hint.split())})" if error.hint else ""
             return could_not_try(draft, kind, facts.head, f"{error.message}{hint}")
