@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
+from omagy_autoresearch.evaluation import Evaluation
 from omagy_autoresearch.evaluator_scripts import script
 from omagy_autoresearch.intake.answers import Problem
 from omagy_autoresearch.intake.background import Background, Seeds
@@ -27,7 +28,7 @@ from omagy_autoresearch.intake.interview import (
 )
 from omagy_autoresearch.intake.questions import OWN, Question, QuestionId
 from omagy_autoresearch.intake.review import review
-from omagy_autoresearch.intake.trials import Trial, TrialKind, subject, with_uncommitted
+from omagy_autoresearch.intake.trials import Trial, TrialKind, evaluator_trial, subject, with_uncommitted
 from omagy_autoresearch.mission_draft import mission_files
 from omagy_autoresearch.proposal import Measure, Proposal
 
@@ -224,6 +225,17 @@ def test_a_file_that_was_not_committed_is_named(output: str, paths: list[str], n
     trial = replace(works(state, TrialKind.EVALUATOR, "it exited with status 2"), output=output)
     assert named in with_uncommitted(trial, state.draft, paths).expected
     assert bool(with_uncommitted(trial, state.draft, paths).expected) == bool(named)
+
+
+@pytest.mark.parametrize(("scores", "repeats"), [((5.0, 5.0), 1), ((5.0, 5.001), 1), ((5.0, 5.3, 4.9), 3)])
+def test_a_noisy_measurement_is_repeated_in_a_run(scores: tuple[float, ...], repeats: int) -> None:
+    """Somebody who never heard of noise gets a mission that does not keep it as progress."""
+    state = told(START, "", "", OWN, "sh score.sh", "json", "", "")
+    trial = replace(works(state, TrialKind.EVALUATOR), scores=scores)
+    assert with_trial(state, trial).draft.repeats == repeats
+    found = [Evaluation(passed=True, score=score) for score in scores]
+    noise = evaluator_trial(state.draft, "c" * 40, found, "").noise
+    assert ("measures everything 3 times" in noise) == (repeats > 1)
 
 
 def test_a_number_that_a_command_prints_can_be_better_either_way() -> None:

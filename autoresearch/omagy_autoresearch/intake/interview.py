@@ -24,7 +24,7 @@ from omagy_autoresearch.intake.questions import (
     question,
 )
 from omagy_autoresearch.intake.scripts import inner_command
-from omagy_autoresearch.intake.trials import Trial, TrialKind, subject
+from omagy_autoresearch.intake.trials import Trial, TrialKind, steadied, subject
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.placeholder import placeholder, unfinished
 
@@ -54,7 +54,9 @@ class Interview(Struct, frozen=True, kw_only=True):
 
     @property
     def draft(self) -> MissionDraft:
-        return draft_of(self.situation)
+        draft = draft_of(self.situation)
+        trial = self._trial_of(draft, TrialKind.EVALUATOR)
+        return draft if trial is None else steadied(draft, trial.scores)
 
     @property
     def slug(self) -> str:
@@ -62,7 +64,10 @@ class Interview(Struct, frozen=True, kw_only=True):
 
     def trial(self, kind: TrialKind) -> Trial | None:
         """The trial of what the draft says now; None when it was not tried, or was changed since."""
-        wanted = subject(self.draft, kind)
+        return self._trial_of(self.draft, kind)
+
+    def _trial_of(self, draft: MissionDraft, kind: TrialKind) -> Trial | None:
+        wanted = subject(draft, kind)
         return next((one for one in self.trials if one.kind is kind and one.subject == wanted), None)
 
 

@@ -17,6 +17,9 @@ from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.noise import noise_note, pairs
 
+REPEATS = 3
+_STEADY = 0.002
+
 
 class TrialKind(StrEnum):
     EVALUATOR = "evaluator"
@@ -71,9 +74,24 @@ def evaluator_trial(draft: MissionDraft, commit: str, found: Sequence[Evaluation
         passed=found[-1].passed if found else None,
         scores=scores,
         seconds=tuple(one.duration_s for one in found),
-        noise=noise_note(scores, pairs(scores), guarded=draft.repeats > 1 or draft.min_improvement is not None),
+        noise=_noise(draft, scores),
         output=output,
     )
+
+
+def _noise(draft: MissionDraft, scores: tuple[float, ...]) -> str:
+    told = noise_note(scores, pairs(scores), guarded=True)
+    if draft == steadied(draft, scores):
+        return told
+    return f"{told}: a run measures everything {REPEATS} times, and the median counts (evaluator.repeats)"
+
+
+def steadied(draft: MissionDraft, scores: tuple[float, ...]) -> MissionDraft:
+    """``draft`` with repeated measurements where ``scores`` of one commit differ and nothing else guards it."""
+    guarded = draft.repeats > 1 or draft.min_improvement is not None
+    if guarded or not scores or max(scores) - min(scores) <= _STEADY * abs(fmean(scores)):
+        return draft
+    return replace(draft, repeats=REPEATS)
 
 
 def guard_trial(draft: MissionDraft, commit: str, result: Evaluation, output: str) -> Trial:
