@@ -38,6 +38,7 @@ from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.scaffold import scaffold
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.prompts import Gesture, Option, Prompts, make_prompts, on_a_terminal
+from omagy_supervisor.workflow_run import refuse_beside_modes
 
 _NEW = "\0new"
 _MOST_DRAFTS = 8
@@ -238,11 +239,15 @@ class _Intake:
         root = StateRoot(self.facts.root)
         if lock_is_held(root.lock):
             found.append(_shown(another_run_active(root)))
-        try:
-            agent = state.answers.get(QuestionId.AGENT, "codex")
-            choose_agent(self._with_agent(agent), _contract(state.draft), self.settings)
-        except OmagyError as error:
-            found.append(_shown(error))
+        agent = self._with_agent(state.answers.get(QuestionId.AGENT, "codex"))
+        for refuses in (
+            lambda: refuse_beside_modes(root),
+            lambda: choose_agent(agent, _contract(state.draft), self.settings),
+        ):
+            try:
+                refuses()
+            except OmagyError as error:
+                found.append(_shown(error))
         return found
 
     def _with_agent(self, agent: str) -> Arguments:
