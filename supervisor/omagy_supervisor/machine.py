@@ -19,3 +19,8 @@ def this_machine() -> tuple[str, str]:
 def monotonic_s() -> float:
     """Seconds on a clock that nobody sets, and that goes on while the machine sleeps where the system has one."""
     return time.clock_gettime(_BOOT_CLOCK)
+
+
+def awake_s() -> float:
+    """As ``monotonic_s``, on a clock that stands still while the machine sleeps where the system has one."""
+    return time.clock_gettime(time.CLOCK_MONOTONIC)

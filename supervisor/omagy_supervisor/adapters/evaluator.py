@@ -194,7 +194,10 @@ class _Output:
 @contextlib.contextmanager
 def _exit_of(process: subprocess.Popen[bytes]) -> Iterator[int | None]:
     """A descriptor that becomes readable when ``process`` ends (Linux); None elsewhere."""
-    fd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+    fd = None
+    if hasattr(os, "pidfd_open"):
+        with contextlib.suppress(OSError):  # an older kernel, or a container that does not allow it
+            fd = os.pidfd_open(process.pid)
     try:
         yield fd
     finally:
