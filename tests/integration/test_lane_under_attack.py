@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fakes.workspace import Workspace, candidate, workspace
-from omagy_autoresearch.errors import RepositoryError
+from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
 from omagy_autoresearch.mission import Contract, EvaluatorSettings
 from omagy_autoresearch.names import candidate_ref, kept_ref, leftovers_ref
 from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
@@ -326,6 +326,42 @@ def test_a_planted_filter_never_runs(place: Place, where: str) -> None:
         place.lane.converge(place.base)
         assert place.lane.status().dirty == ()
         assert not ran.exists()
+
+
+@pytest.mark.parametrize("form", ["empty", "missing"])
+@pytest.mark.parametrize("gone", ["HEAD", "HEAD^{tree}", "HEAD:missions", "HEAD:value.txt"])
+@pytest.mark.parametrize("then", [":", "git checkout -q --detach"])
+def test_a_commit_that_cannot_be_read_does_not_end_the_run(place: Place, form: str, gone: str, then: str) -> None:
+    """A session's git syncs nothing, so a power cut can empty it. What the files hold is saved all the same."""
+    place.lane.advance_kept(place.base)
+    place.sh(f"touch missions/new; git add .; git commit -qm before; {then}")
+    head = place.commit("55")
+    lost = place.ws.git("rev-parse", gone, cwd=place.folder)
+    path = place.ws.root / ".git/objects" / lost[:2] / lost[2:]
+    path.unlink()
+    if form == "empty":
+        path.touch()
+    place.lane = place.made()
+    place.lane.sweep_locks()
+    seen = place.lane.take_over()
+    if seen.head == head:
+        with pytest.raises(IncompleteCommitError):
+            place.lane.pin(candidate_ref(RUN, 1, 1), head, place.base)
+    else:
+        assert seen.head == place.base
+        assert place.ws.git("show", f"{place.save()}:value.txt") == "55"
+    place.comes_back()
+
+
+def test_an_object_that_a_session_emptied_is_not_handed_in(place: Place) -> None:
+    head = place.commit("55")
+    blob = place.ws.git("rev-parse", "HEAD:value.txt", cwd=place.folder)
+    path = place.ws.root / ".git/objects" / blob[:2] / blob[2:]
+    path.unlink()
+    path.touch()
+    with pytest.raises(IncompleteCommitError, match="empty"):
+        place.lane.pin(candidate_ref(RUN, 1, 1), head, place.base)
+    place.comes_back()
 
 
 # -- things that block

@@ -9,6 +9,8 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
@@ -16,12 +18,12 @@ from omagy_autoresearch.integrity import is_commit_id
 from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.surface import Change
-from omagy_supervisor.adapters.git.commands import Git
+from omagy_supervisor.adapters.git.commands import Git, failure
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
 from omagy_supervisor.adapters.git.index import LaneIndex
 from omagy_supervisor.adapters.git.lane_git import LaneGit
-from omagy_supervisor.adapters.git.leftovers import Leftovers, keep_repository
-from omagy_supervisor.adapters.git.objects import make_durable
+from omagy_supervisor.adapters.git.leftovers import Leftovers, free_name, keep_repository
+from omagy_supervisor.adapters.git.objects import make_durable, remove_empty
 from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
@@ -115,11 +117,15 @@ class GitLane:
     # -- looking at it
 
     def sweep_locks(self) -> None:
-        """All refs of the run are looked through once: as many come, later only where a lock can have come since."""
+        """Remove what killed commands and power cuts left.
+
+        All refs of the run are looked through once: as many come, later only where a lock can have come since.
+        """
         self._seen = None
         locks = [*self.git_dir.glob("*.lock"), self._lock(self._ref), self._lock(kept_ref(self._plan.run_id))]
         if not self._swept:
             locks += (self.common_dir / ref_root(self._plan.run_id)).rglob("*.lock")
+            remove_empty(self.common_dir, datetime.fromisoformat(self._plan.created_at).timestamp())
             self._swept = True
         for lock in locks:
             with contextlib.suppress(OSError):
@@ -148,7 +154,41 @@ class GitLane:
         # What was only built inside a submodule is as welcome to stay as ignored files are.
         form = ("--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames")
         env = {"GIT_OPTIONAL_LOCKS": "1"} if noting else {}
-        return parse_status(self._git.run("status", *form, "--ignore-submodules=untracked", env=env))
+        look = partial(self._git.run, "status", *form, "--ignore-submodules=untracked", env=env)
+        try:
+            return parse_status(look())
+        except RepositoryError:
+            if not self._clear_way():
+                raise
+            return parse_status(look())
+
+    def _clear_way(self) -> bool:
+        """Away with what git does not get past; True when there was such a thing.
+
+        A link where a commit has a repository; or a HEAD that cannot be read, as a session's git syncs nothing and a
+        power cut can empty what it wrote. The lane then stands at what was kept: its files are to be saved.
+        """
+        rows = self._git.status("ls-files", "--stage", "-z")[1].split(b"\0")
+        linked = (os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000"))
+        links = [self.worktree / path for path in linked if (self.worktree / path).is_symlink()]
+        for link in links:
+            link.rename(free_name(link.with_name(f"{link.name}.moved-aside-by-omagy")))
+        return self._leave_unreadable_head() or bool(links)
+
+    def _leave_unreadable_head(self) -> bool:
+        """The lane's branch goes back to the last kept commit; what its log names would break a gc."""
+        status, out, _ = self._git.status("rev-parse", "--verify", "--quiet", kept_ref(self._plan.run_id))
+        kept = out.decode().strip()
+        if status != 0:
+            return False
+        reading = ("rev-list", "--objects", "--quiet", "HEAD", f"^{kept}")
+        status, _, err = self._git.status(*reading)
+        if status == 0 or failure(self.worktree, reading, status, err).recoverable:
+            return False
+        self._update_ref(self._ref, kept)
+        self._git.run("symbolic-ref", "HEAD", self._ref)
+        self._broken = True
+        return True
 
     def _remember(self, seen: LaneStatus) -> None:
         self._seen, self._seen_at_s = seen, monotonic_s()
@@ -199,17 +239,21 @@ class GitLane:
         listing = ("rev-list", "--objects", "--no-object-names", "--parents", commit, f"^{base}")
         status, out, err = self._git.status(*listing)
         if status != 0:
-            self._saved.add(commit)
-            self._broken = True
-            raise IncompleteCommitError(
-                f"the objects of {commit[:12]} are not complete: {' '.join(err.split())[:200]}"
-            )
+            raise self._incomplete(commit, " ".join(err.split())[:200])
         rows = [row.split(b" ") for row in out.split(b"\n")]  # an object, and the parents of one that is a commit
-        make_durable(self.common_dir, (oid for oid, *_ in rows))
+        try:
+            make_durable(self.common_dir, (oid for oid, *_ in rows))
+        except IncompleteCommitError as error:
+            raise self._incomplete(commit, error.message) from None
         self._update_ref(ref, commit)
         self._saved.add(commit)
         # What came on top of the base begins with a child of it.
         return commit == base or any(base.encode() in parents for _, *parents in rows)
+
+    def _incomplete(self, commit: str, why: str) -> IncompleteCommitError:
+        self._saved.add(commit)
+        self._broken = True
+        return IncompleteCommitError(f"the objects of {commit[:12]} are not complete: {why}")
 
     def _update_ref(self, ref: str, commit: str) -> None:
         """Only for refs that are this run's alone: a lock of theirs was left by a git that was killed."""
