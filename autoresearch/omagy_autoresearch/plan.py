@@ -45,6 +45,7 @@ class RunPlan(Struct, frozen=True):
     wait_for_limits: bool = True
     allow_broken_baseline: bool = False
     pause_scale: float = 1.0
+    sparse: bool | None = None  # whether the repository checks out a part of itself; runs of older versions ask git
     results_in_lane: bool = True  # false where the repository tracks a results.tsv of its own
 
 

@@ -1,5 +1,6 @@
 """The lane against what a session, or a bad night, can do to it: nothing is lost, nothing hangs, it comes back."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from fakes.workspace import Workspace, candidate, workspace
@@ -328,6 +330,81 @@ def test_a_planted_filter_never_runs(place: Place, where: str) -> None:
         assert not ran.exists()
 
 
+_NESTED = """
+    git init -q {0} && cd {0} && echo 1 > f && git add f && git commit -qm nested
+    echo '* filter=evil' > .gitattributes && git config filter.evil.clean 'touch {1}; cat'
+"""
+
+
+def _plain(place: Place, inside: Path, ran: Path) -> None:
+    place.sh(_NESTED.format(inside, ran))
+
+
+def _linked(place: Place, inside: Path, ran: Path) -> None:
+    elsewhere = place.ws.root.parent / "elsewhere"
+    place.sh(_NESTED.format(elsewhere, ran) + f"ln -s {elsewhere} {inside}")
+
+
+def _apart(place: Place, inside: Path, ran: Path) -> None:
+    """Its folder holds a file that names the repository."""
+    _plain(place, inside, ran)
+    apart = place.ws.root.parent / "apart"
+    place.sh(f"mv {inside}/.git {apart} && echo gitdir: {apart} > {inside}/.git")
+
+
+def _deeper(place: Place, inside: Path, ran: Path) -> None:
+    """A repository whose files lie elsewhere, with another one in it."""
+    elsewhere = place.ws.root.parent / "elsewhere"
+    place.sh(f"git init -q {inside} && cd {inside} && git config core.worktree {elsewhere} && mkdir {elsewhere}")
+    place.sh(_NESTED.format(elsewhere / "deep", ran))
+    place.sh(f"cd {inside} && git add deep && git commit -qm outer && echo 2 > {elsewhere}/deep/f")
+
+
+@pytest.mark.parametrize("plant", [_plain, _linked, _apart, _deeper])
+def test_a_filter_of_a_repository_inside_never_runs(place: Place, plant: Callable[[Place, Path, Path], None]) -> None:
+    """git looks into repositories that a commit links to, with the settings that they have."""
+    ran, inside = place.ws.root.parent / "ran", place.folder / "inside"
+    place.lane.converge(place.base)
+    plant(place, inside, ran)
+    commit = place.ws.git("-C", str(inside), "rev-parse", "HEAD")
+    place.sh(f"git update-index --add --cacheinfo 160000,{commit},inside && git commit -qm link && rm -f {ran}")
+    with contextlib.suppress(OSError):
+        (inside / "f").write_text("2\n")
+    for look in (place.lane.status, place.lane.take_over):
+        assert any(path.startswith("inside") for path in look().dirty)
+        assert not ran.exists()
+    place.save()
+    place.comes_back()
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("gone", ["HEAD:value.txt", "HEAD^{tree}"])
+def test_a_planted_remote_is_not_asked_for_what_is_missing(place: Place, gone: str) -> None:
+    """A repository can name a remote, and a command in place of its address, that has the objects it lacks."""
+    place.lane.advance_kept(place.base)
+    ran = place.ws.root.parent / "ran"
+    head = place.commit("55")
+    lost = place.ws.git("rev-parse", gone, cwd=place.folder)
+    (place.ws.root / ".git/objects" / lost[:2] / lost[2:]).unlink()
+    for key, value in (
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "evil"),
+        ("remote.evil.promisor", "true"),
+        ("remote.evil.url", f"ext::touch {ran}"),
+        ("protocol.ext.allow", "always"),
+    ):
+        place.ws.git("config", key, value)
+    place.lane.sweep_locks()
+    place.lane.take_over()
+    with pytest.raises(IncompleteCommitError):
+        place.lane.pin(candidate_ref(RUN, 1, 1), head, place.base)
+    assert not ran.exists()
+    with pytest.raises(RepositoryError):
+        FreshCheckout(place.git(), place.plan).place(head, place.base, ())
+    place.comes_back()
+    assert not ran.exists()
+
+
 @pytest.mark.parametrize("form", ["empty", "missing"])
 @pytest.mark.parametrize("gone", ["HEAD", "HEAD^{tree}", "HEAD:missions", "HEAD:value.txt"])
 @pytest.mark.parametrize("then", [":", "git checkout -q --detach"])
@@ -362,6 +439,68 @@ def test_an_object_that_a_session_emptied_is_not_handed_in(place: Place) -> None
     with pytest.raises(IncompleteCommitError, match="empty"):
         place.lane.pin(candidate_ref(RUN, 1, 1), head, place.base)
     place.comes_back()
+
+
+@pytest.mark.parametrize(
+    ("setting", "act"),
+    [
+        ("core.ignoreStat", "echo 9 > value.txt"),
+        ("core.splitIndex", "echo 9 > value.txt"),
+        ("core.fileMode", "chmod +x value.txt"),
+    ],
+)
+def test_a_setting_hides_nothing_that_comes_later(place: Place, setting: str, act: str) -> None:
+    """One session sets it and changes files, the next one changes some without writing to the index."""
+    place.lane.converge(place.base)
+    place.ws.git("config", setting, "false" if setting == "core.fileMode" else "true")
+    place.sh("echo 2 > value.txt && git commit -qam 2")
+    place.lane.sweep_locks()
+    place.lane.converge(place.base)
+    assert b"link" not in (place.lane.git_dir / "index").read_bytes()  # what is kept in another file
+    place.sh(act)
+    place.lane.sweep_locks()
+    assert place.lane.take_over().dirty == ("value.txt",)
+
+
+def test_line_endings_are_those_of_the_launch(place: Place) -> None:
+    place.ws.git("config", "core.autocrlf", "true")
+    (place.folder / "value.txt").unlink()
+    place.comes_back()
+    (place.folder / "value.txt").write_bytes(b"1\r\n")
+    place.lane.sweep_locks()
+    assert place.lane.take_over().dirty == ("value.txt",)
+    ref = place.save()
+    place.ws.git("config", "core.autocrlf", "false")
+    place.sh(f"git show {ref}:value.txt > shown")
+    assert (place.folder / "shown").read_bytes() == b"1\r\n"
+
+
+def test_a_filter_of_the_repository_makes_no_file_of_the_lane(ws: Workspace) -> None:
+    """Not the first ones either: what is compared is made alike."""
+    ws.git("config", "filter.own.smudge", "sed s/1/7/")
+    ws.git("config", "filter.own.clean", "sed s/7/1/")
+    ws.write(".gitattributes", "value.txt filter=own\n")
+    place = Place(ws)
+    assert (place.folder / "value.txt").read_text() == "1\n"
+    place.comes_back()
+
+
+@pytest.mark.parametrize("launched", ["as a part", "as a whole", "by an older version"])
+def test_what_an_index_hid_is_saved_where_a_part_is_checked_out(place: Place, launched: str) -> None:
+    """Whether the repository was so at launch, or a session made it look so and the run was resumed since."""
+    place.sh("git config core.sparseCheckout true && mkdir -p $(git rev-parse --git-dir)/info")
+    (place.lane.git_dir / "info/sparse-checkout").write_text("/*\n!/missions/\n")
+    sparse = {"as a part": True, "as a whole": False}.get(launched)
+    place.plan = msgspec.structs.replace(place.plan, sparse=sparse)
+    place.lane = place.made()
+    place.lane.converge(place.base)
+    place.sh("git update-index --assume-unchanged value.txt; echo 9 > value.txt")
+    place.lane = place.made()
+    place.lane.sweep_locks()
+    assert "value.txt" in place.lane.take_over().dirty
+    assert place.ws.git("show", f"{place.save()}:value.txt") == "9"
+    place.comes_back()
+    assert (place.folder / "missions").exists() is (launched == "as a whole")
 
 
 # -- things that block

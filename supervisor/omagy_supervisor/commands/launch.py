@@ -23,6 +23,7 @@ from omagy_supervisor.adapters.git.facts import (
     find_repository,
     is_ignored,
     is_lane,
+    is_sparse,
     is_tracked,
     submodules,
     uncommitted,
@@ -207,6 +208,7 @@ def _plan(
         sandbox_text=mission.sandbox_text,
         contract=contract,
         agent=agent,
+        sparse=is_sparse(git, facts),
         results_in_lane=not is_tracked(git, facts, RESULTS),
     )
 

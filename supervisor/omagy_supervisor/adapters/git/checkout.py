@@ -3,6 +3,7 @@
 import contextlib
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from omagy_autoresearch.errors import RepositoryError
@@ -70,7 +71,9 @@ class FreshCheckout:
         return self._work_tree
 
     def dirt(self) -> tuple[str, ...]:
-        return parse_status(self._do("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames")).dirty
+        # No look into repositories: none is checked out, and one that was put there has settings of its own.
+        form = ("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
+        return parse_status(self._do("status", *form)).dirty
 
     def settle(self) -> None:
         write_atomic(self._settled, b"".join(path + b"\0" for path in self._ignored()), durable=False)
@@ -90,8 +93,8 @@ class FreshCheckout:
             return
         self._do("clean", "-ffdqX")
 
-    def _do(self, *args: str) -> bytes:
-        return self._git.run(self._work_tree, *args, env=self._env)
+    def _do(self, *args: str, env: Mapping[str, str] | None = None) -> bytes:
+        return self._git.run(self._work_tree, *args, env={**self._env, **(env or {})})
 
     def _ensure(self) -> None:
         """Somebody may have written into it meanwhile: what git obeys there is made anew each time."""
@@ -114,8 +117,10 @@ class FreshCheckout:
             return
         source = f"file://{self._source}"
         refspec = f"{commit}:{ref_root(self._run)}/{commit[:16]}"
-        allowed = ("-c", "protocol.file.allow=always", "-c", "uploadpack.allowAnySHA1InWant=true")
-        self._do(*allowed, "fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1", source, refspec)
+        allowed = ("-c", "uploadpack.allowAnySHA1InWant=true")
+        only_files = {"GIT_ALLOW_PROTOCOL": "file", "GIT_NO_LAZY_FETCH": "1"}
+        fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
+        self._do(*allowed, *fetch, source, refspec, env=only_files)
 
     def _make_equal(self, commit: str) -> None:
         """A new index each time; what a set-up made stays, so that it is not made for every candidate."""

@@ -45,6 +45,9 @@ _HARDENED = (
     # A file whose time was set back counts as changed all the same: its change time cannot be set.
     "core.trustctime=true",
     "core.checkStat=default",
+    # An index that omagy wrote marks nothing unchanged, and keeps no part of itself in another file.
+    "core.ignoreStat=false",
+    "core.splitIndex=false",
     "core.quotePath=false",
     # Somebody else's git may hold a lock for a moment: wait instead of failing a night's run.
     "core.filesRefLockTimeout=5000",
@@ -54,6 +57,14 @@ _CARRIED = re.compile(
     r"^(filter\..*|safe\.directory"
     r"|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode|excludesfile))$"
 )
+# What a session sets in the repository's configuration must not hide changes, or change what files hold.
+_SETTLED = {
+    "core.autocrlf": "false",
+    "core.eol": "native",
+    "core.symlinks": "true",
+    "core.filemode": "true",
+    "core.ignorecase": "false",
+}
 _IDENTITY = ("omagy", "omagy@localhost")
 _PATIENCE_S = 600.0
 _TREE_PATIENCE_S = 3600.0
@@ -94,6 +105,8 @@ class Git:
             "GIT_NO_REPLACE_OBJECTS": "1",
             "GIT_GRAFT_FILE": os.devnull,
             "GIT_TERMINAL_PROMPT": "0",
+            # Wins over protocol.<name>.allow: git would fetch a missing object with what a planted remote names.
+            "GIT_ALLOW_PROTOCOL": "",
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_EDITOR": ":",
             "GIT_PAGER": "cat",
@@ -175,10 +188,12 @@ def carried_settings(environment: Mapping[str, str], folder: Path) -> tuple[list
     values: dict[str, str] = {}
     fields = text.split("\0")
     for scope, pair in zip(fields[::2], fields[1::2], strict=False):
-        key, _, value = pair.partition("\n")
+        key, given, value = pair.partition("\n")
+        value = value if given else "true"  # as git reads a name alone
         values[key.lower()] = value
         if scope in ("system", "global") and _CARRIED.match(key.lower()):
             settings.append(f"{key}={value}")
+    settings += [f"{key}={values.get(key, default)}" for key, default in _SETTLED.items()]
     name, email = values.get("user.name"), values.get("user.email")
     return settings, (name, email) if name and email else _IDENTITY
 

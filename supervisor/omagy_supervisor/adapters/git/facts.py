@@ -94,6 +94,11 @@ def is_tracked(git: Git, facts: RepositoryFacts, path: str) -> bool:
     return bool(git.run(facts.root, "ls-tree", "-r", "--name-only", "HEAD", "--", path).strip())
 
 
+def is_sparse(git: Git, facts: RepositoryFacts) -> bool:
+    """True when the repository checks out a part of itself."""
+    return git.status(facts.root, "config", "--type=bool", "--get", "core.sparseCheckout")[1].strip() == b"true"
+
+
 def uncommitted(git: Git, facts: RepositoryFacts) -> list[str]:
     """Paths in the user's checkout that are not as in HEAD; read without taking a lock."""
     out = git.run(facts.root, "status", "--porcelain", "-z", "--untracked-files=normal", "--no-renames")

@@ -60,8 +60,11 @@ class LaneIndex:
         return True
 
     def renew_from_head(self) -> bool:
-        """As ``renew``; False, with the index as it was, where what HEAD names cannot be read or is a part of it."""
-        if self.ours or self._git.sparse:
+        """As ``renew``; False, with the index as it was, where what HEAD names cannot be read.
+
+        So it is where a part is checked out, unless entries are marked: all that is left out is then seen as missing.
+        """
+        if self.ours or (self._git.sparse and not self._hides_changes()):
             return False
         with self._another() as new:
             if self._git.status("read-tree", "HEAD", env={"GIT_INDEX_FILE": str(new)})[0] != 0:

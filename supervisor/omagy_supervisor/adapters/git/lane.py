@@ -51,7 +51,7 @@ class GitLane:
         self.common_dir = Path(plan.common_dir)
         self.worktree = Path(plan.worktree_path)
         self.git_dir = self.common_dir / "worktrees" / self.worktree.name
-        self._git = LaneGit(git, self.worktree, self.git_dir, self.common_dir)
+        self._git = LaneGit(git, self.worktree, self.git_dir, self.common_dir, sparse=plan.sparse)
         self._index = LaneIndex(self._git, self.worktree, self.git_dir)
         self._ref = f"refs/heads/{plan.branch_name}"
         self._folders = LaneFolders(self.worktree, self.git_dir, self.common_dir, self._ref)
@@ -80,6 +80,7 @@ class GitLane:
         )
         if not self._folders.stand():
             raise RepositoryError(f"git made the worktree {self.worktree} in an unexpected form")
+        self._git.switch_off_planted_settings()  # what is measured first is made as all the rest is
         self._index.renew(baseline)
         self._git.run("reset", "--hard", "--quiet", baseline)
         self._index.was_written()
@@ -110,8 +111,7 @@ class GitLane:
 
         Raises RepositoryError.
         """
-        self._folders.mend()
-        self._git.switch_off_planted_settings()
+        self._git.switch_off_planted_settings(self._folders.mend())
         self._index.mend()
 
     # -- looking at it

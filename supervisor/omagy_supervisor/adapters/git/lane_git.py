@@ -1,11 +1,11 @@
 """git in one lane: every call names its admin folder, the shared git folder and its worktree."""
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 from omagy_supervisor.adapters.git.commands import Git
+from omagy_supervisor.adapters.git.nested import filter_settings, filters_inside
 from omagy_supervisor.files import read_regular
 
 _CONFIG_LIMIT = 1 << 20
@@ -14,11 +14,14 @@ _CONFIG_LIMIT = 1 << 20
 class LaneGit:
     """Runs git in the lane at ``worktree``; ``environment`` is what every call gets."""
 
-    def __init__(self, git: Git, worktree: Path, git_dir: Path, common_dir: Path) -> None:
+    def __init__(
+        self, git: Git, worktree: Path, git_dir: Path, common_dir: Path, *, sparse: bool | None = None
+    ) -> None:
         self._git = git
+        self._sparse = sparse
         self._worktree = worktree
         self._configuration = (common_dir / "config", git_dir / "config.worktree")
-        self._known: tuple[bytes, ...] | None = None
+        self._known: tuple[tuple[bytes, ...], frozenset[str]] | None = None
         self.environment = {
             "GIT_DIR": str(git_dir),
             "GIT_COMMON_DIR": str(common_dir),
@@ -39,17 +42,21 @@ class LaneGit:
 
     @cached_property
     def sparse(self) -> bool:
-        """True when this is how the repository checks out a part of itself; asked before a session can say so."""
+        """True when the repository checked out a part of itself at launch, before a session could say so."""
+        if self._sparse is not None:
+            return self._sparse
         return self.status("config", "--type=bool", "--get", "core.sparseCheckout")[1].strip() == b"true"
 
-    def switch_off_planted_settings(self) -> None:
+    def switch_off_planted_settings(self, repositories: Sequence[Path] = ()) -> None:
         """What somebody set in the repository's configuration since the last call has no effect on the next ones.
 
-        A filter that was there at launch is handed over on git's command line, which wins over this.
+        Nor have filters of the ``repositories`` inside the worktree. One that was there at launch, in the user's own
+        configuration, is handed over on git's command line, which wins over this.
         """
-        found = self._read_configuration()
+        texts, inside = self._read_configuration(), filters_inside(self._git, repositories)
+        found = None if texts is None else (texts, inside)
         if found is None or found != self._known:
-            self.environment |= self._without_planted_settings()
+            self.environment |= self._without_planted_settings(inside)
         self._known = found
 
     def _read_configuration(self) -> tuple[bytes, ...] | None:
@@ -61,10 +68,10 @@ class LaneGit:
         complete = all(len(text) <= _CONFIG_LIMIT and b"include" not in text.lower() for text in texts)
         return texts if complete else None
 
-    def _without_planted_settings(self) -> dict[str, str]:
+    def _without_planted_settings(self, inside: frozenset[str]) -> dict[str, str]:
         sparse = self.sparse  # asked before it is set
-        names = self.status("config", "-z", "--name-only", "--get-regexp", "^filter[.]")[1]
-        off = {os.fsdecode(name): "" for name in names.split(b"\0") if name and not name.endswith(b".required")}
+        names = {*filter_settings(self._git, self._worktree, self.environment), *inside}
+        off = {name: "" for name in sorted(names) if not name.endswith(".required")}
         off |= {f"{name.rpartition('.')[0]}.required": "false" for name in off}
         off["core.sparseCheckout"] = "true" if sparse else "false"
         numbered = list(enumerate(off.items()))

@@ -39,15 +39,18 @@ class LaneFolders:
             return False
         return (self.worktree / ".git").is_file() and self._backlink() == str(self.worktree / ".git")
 
-    def mend(self) -> None:
-        """Make them stand, with all that can be kept of them. Raises RepositoryError."""
+    def mend(self) -> list[Path]:
+        """Make them stand, with all that can be kept of them. Raises RepositoryError.
+
+        Returns the repositories inside the worktree.
+        """
         try:
-            self._mend()
+            return self._mend()
         except OSError as error:
             message = f"the folders of the lane {self.worktree} cannot be made: {error}"
             raise RepositoryError(message, "make them writable, then resume", recoverable=True) from None
 
-    def _mend(self) -> None:
+    def _mend(self) -> list[Path]:
         if self.git_dir.is_symlink() or not self.git_dir.is_dir():
             remove(self.git_dir)
             self.git_dir.mkdir(parents=True)
@@ -60,9 +63,10 @@ class LaneFolders:
         if self.worktree.is_symlink() or (self.worktree.exists() and not self.worktree.is_dir()):
             self.worktree.rename(free_name(self.worktree.with_name(f"{self.worktree.name}.moved-aside-by-omagy")))
         self.worktree.mkdir(parents=True, exist_ok=True)
-        clear_pipes(self.worktree)
+        repositories = clear_pipes(self.worktree)
         self._mend_admin()
         self._mend_link()
+        return repositories
 
     def _backlink(self) -> str:
         with contextlib.suppress(OSError):
@@ -103,25 +107,33 @@ class LaneFolders:
         write_atomic(link, wanted, durable=False)
 
 
-def clear_pipes(worktree: Path) -> None:
+def clear_pipes(worktree: Path) -> list[Path]:
     """Take pipes and devices out of the worktree, and whatever is no file under a name that git itself reads.
 
-    A socket under another name is left alone: opening one never blocks.
+    A socket under another name is left alone: opening one never blocks. Returns the repositories inside, links to
+    repositories among them.
     """
-    folders = [os.fspath(worktree)]
+    root = os.fspath(worktree)
+    folders, repositories = [root], []
     while folders:
         folder = folders.pop()
         inside = folder.endswith("/.git")
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
+                if entry.name.lower() == ".git" and folder != root:
+                    repositories.append(Path(folder))
                 if entry.is_file(follow_symlinks=False):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.path)
-                elif inside or entry.name.startswith(".git"):
+                    continue
+                if entry.is_symlink() and os.path.lexists(f"{entry.path}/.git"):
+                    repositories.append(Path(entry.path))
+                if inside or entry.name.startswith(".git"):
                     _unlink(entry.path, _blocks(Path(entry.path)))
                 elif not entry.is_symlink():
                     _unlink(entry.path, not stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode))
+    return repositories
 
 
 def _clear_admin(folder: Path) -> None:
