@@ -1,6 +1,7 @@
 """The evaluator scripts as texts: complete, alike where they should be, and filled in without breaking them."""
 
 import ast
+import sys
 from importlib import resources
 
 import pytest
@@ -12,16 +13,20 @@ from omagy_autoresearch.evaluator_scripts import script, template_text
 TEMPLATES = sorted(
     path.name.removesuffix(".py")
     for path in resources.files("omagy_autoresearch").joinpath("scripts").iterdir()
-    if path.name.endswith(".py")
+    if path.name.endswith(".py") and path.name != "shared.py"
 )
-SHARED = "# -- the same in all evaluator scripts that omagy writes\n"
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_what_is_shared_is_the_same_everywhere(template: str) -> None:
-    """How a command is run, and how an answer is given, is one text: a fault is mended in all of them."""
-    shared = {name: template_text(name).split(SHARED)[1].split("\n# --\n")[0] for name in TEMPLATES}
-    assert shared[template] == shared["count_tests"]
+def test_a_script_stands_alone(template: str) -> None:
+    """In somebody's repository there is nothing of omagy's to import: what scripts share is in each of them, once."""
+    tree = ast.parse(template_text(template))
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules = [node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports]
+    assert {str(module).partition(".")[0] for module in modules} <= sys.stdlib_module_names
+    assert len(modules) == len(set(modules))
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert [functions.count(name) for name in ("broken", "answer", "run", "files_of")] == [1, 1, 1, 1]
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
