@@ -118,7 +118,7 @@ class FreshCheckout:
         source = f"file://{self._source}"
         refspec = f"{commit}:{ref_root(self._run)}/{commit[:16]}"
         allowed = ("-c", "uploadpack.allowAnySHA1InWant=true")
-        only_files = {"GIT_ALLOW_PROTOCOL": "file", "GIT_NO_LAZY_FETCH": "1"}
+        only_files = {"GIT_ALLOW_PROTOCOL": "file"}
         fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
         self._do(*allowed, *fetch, source, refspec, env=only_files)
 

@@ -107,6 +107,7 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             # Wins over protocol.<name>.allow: git would fetch a missing object with what a planted remote names.
             "GIT_ALLOW_PROTOCOL": "",
+            "GIT_NO_LAZY_FETCH": "1",  # newer ones do not even try, and say what is missing
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_EDITOR": ":",
             "GIT_PAGER": "cat",
