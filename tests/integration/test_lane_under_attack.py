@@ -503,6 +503,36 @@ def test_what_an_index_hid_is_saved_where_a_part_is_checked_out(place: Place, la
     assert (place.folder / "missions").exists() is (launched == "as a whole")
 
 
+_FORGE = """
+old=$(git rev-parse HEAD:value.txt); echo 9 > value.txt; git add value.txt; new=$(git rev-parse :value.txt)
+python3 - $old $new "$(git rev-parse --git-dir)/index" <<'END'
+import hashlib, sys
+old, new, path = sys.argv[1:]
+index = open(path, "rb").read()[:-20].replace(bytes.fromhex(new), bytes.fromhex(old))
+at = index.find(b"TREE")
+index = index[:at] + index[at + 8 + int.from_bytes(index[at + 4 : at + 8], "big") :]
+open(path, "wb").write(index + hashlib.sha1(index).digest())
+END
+touch -d '+1 hour' "$(git rev-parse --git-dir)/index"
+"""
+
+
+def test_a_forged_index_of_a_part_shows_nothing_else_than_the_commit(place: Place) -> None:
+    """It gives a changed file's own size and times to what the file was."""
+    place.sh("git config core.sparseCheckout true && mkdir -p $(git rev-parse --git-dir)/info")
+    (place.lane.git_dir / "info/sparse-checkout").write_text("/*\n!/missions/\n")
+    place.sh("git read-tree -mu HEAD")
+    place.plan = msgspec.structs.replace(place.plan, sparse=True)
+    place.lane = place.made()
+    place.lane.converge(place.base)
+    assert not (place.folder / "missions").exists()
+    place.sh(_FORGE)
+    place.lane.sweep_locks()
+    place.lane.take_over()
+    place.comes_back()
+    assert not (place.folder / "missions").exists()
+
+
 # -- things that block
 
 

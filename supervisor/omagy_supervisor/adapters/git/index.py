@@ -50,7 +50,7 @@ class LaneIndex:
         True when it was made anew from ``commit``, and the next git status should note in it what it finds unchanged:
         so every file is read once, and those that are as in the commit keep their times.
         """
-        if self.ours or (self._git.sparse and not self._hides_changes()):
+        if self.ours:
             return False
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
