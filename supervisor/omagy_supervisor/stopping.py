@@ -15,7 +15,10 @@ from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import Pointer, lock_is_held
 from omagy_supervisor.adapters.processes import is_same
 from omagy_supervisor.files import write_atomic
+from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import StateRoot
+
+INSTEAD_IN_A_SESSION = "to end the session write the candidate artifact; its status `abort` ends the run as well"
 
 _END_S = 60.0
 
@@ -40,10 +43,12 @@ class Stopping:
 
 
 def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping:
-    """Ask the active run to stop; returns at once. Raises ContractError when it is not active."""
+    """Ask the active run to stop; returns at once. Raises ContractError when it is not active, or not yet."""
     pointer = active_pointer(root)
     if pointer is None:
         raise ContractError("no run is active in this repository", "see what there is: omagy autoresearch list")
+    if _is_of_the_run_before(pointer):
+        raise ContractError("a run is just starting in this repository", "try again in a moment")
     run = pointer.run_id
     if run_id is not None and run_id != run:
         raise ContractError(f"run {run_id} is not active; the active run is {run}")
@@ -56,6 +61,19 @@ def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping
         # Its records may be gone. The signal alone says the same.
     _terminate(pointer)
     return Stopping(run, mode, its_root)
+
+
+def _is_of_the_run_before(pointer: Pointer) -> bool:
+    """Whether a supervisor has the lock that has not said yet which run is its own.
+
+    The one before ended, or was killed on this machine; what another machine runs cannot be seen from here.
+    """
+    if not pointer.active:
+        return True
+    host, boot = this_machine()
+    if pointer.host != host:
+        return False
+    return pointer.boot_id != boot or not is_same(pointer.pid, pointer.process_mark, pointer.process_started_at)
 
 
 def _terminate(pointer: Pointer) -> None:

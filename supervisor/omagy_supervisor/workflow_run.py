@@ -16,8 +16,13 @@ from omagy_supervisor.workflow_store import held, mend, now
 
 
 def refuse_beside_modes(root: StateRoot) -> None:
-    """Raises DeniedError while a mode is active that no run may stand beside, in any scope of any worktree."""
+    """Raises DeniedError while a mode is active that no run may stand beside, in any scope of any worktree.
+
+    Lanes do not count: what stands in one is its sessions' doing, and these change no modes.
+    """
     for place in worktrees(root):
+        if place.is_lane:
+            continue
         files = WorkflowFiles(place.state)
         for session_id in (None, *files.sessions()):
             found = transition(files.scope(session_id).active(), Mode.AUTORESEARCH)
@@ -50,8 +55,6 @@ def clear_run(root: StateRoot) -> dict[str, Any]:
     from omagy_supervisor.stopping import ask_to_stop, await_end
 
     pointer = active_pointer(root)
-    if pointer is not None and not pointer.active:
-        raise ContractError("a run is just starting in this repository", "try again in a moment")
     if pointer is not None:
         await_end(ask_to_stop(root, pointer.run_id, StopMode.NOW))
     mend(root, None)

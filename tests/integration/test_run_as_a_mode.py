@@ -90,6 +90,20 @@ def test_a_mode_of_another_worktree_excludes_a_run_too(ws: Workspace, tmp_path: 
     assert f"cd '{other}' && omagy state clear" in done.stderr
 
 
+def test_what_a_session_leaves_in_its_lane_is_no_mode(ws: Workspace) -> None:
+    """A lane belongs to its run alone: nothing in it keeps a person's next run from starting."""
+    ws.mission()
+    ws.commit()
+    ws.plan(i1=[{"artifact": {"status": "abort"}}], default=noop())
+    assert ws.launch().returncode == 3
+    planted = ws.lane() / ".omagy/state/plan-state.json"
+    planted.parent.mkdir(parents=True)
+    planted.write_text('{"mode": "plan", "active": true}')
+    ws.plan(default=noop())
+    done = ws.launch("--max-iterations", "1")
+    assert done.returncode == 0, done.stderr
+
+
 def test_no_mode_is_activated_beside_a_run(ws: Workspace, running: Any, tmp_path: Path) -> None:
     """In no scope and no worktree; the inventory shows the run, and loses it with its end."""
     other = tmp_path / "other"
@@ -159,6 +173,8 @@ def test_a_runs_own_session_cannot_change_modes(ws: Workspace) -> None:
     commands = [
         "cd {root} && {omagy} state clear autoresearch",
         "cd {root} && {omagy} state clear --all",
+        "cd {root} && {omagy} autoresearch stop",
+        "{omagy} autoresearch stop --after-iteration",
         "cd {root} && {omagy} state write team --session-id mine",
         "{omagy} state write team",
         "unset OMAGY_RUN_ID; {omagy} state write team",
@@ -173,7 +189,7 @@ def test_a_runs_own_session_cannot_change_modes(ws: Workspace) -> None:
     done = ws.launch("--max-iterations", "1")
     assert done.returncode == 0, done.stderr
     assert ws.decisions() == ["baseline", "keep"]
-    assert Path(f"{out}.status").read_text().split() == ["2", "2", "2", "2", "2", "0"]
+    assert Path(f"{out}.status").read_text().split() == [*["2"] * 7, "0"]
     assert "autoresearch" in out.read_text()
     assert not (ws.lane() / ".omagy").exists()
 

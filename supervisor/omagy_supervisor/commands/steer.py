@@ -12,7 +12,7 @@ from omagy_supervisor.daemon import rewrite_records
 from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.stopping import ask_to_stop, await_end
+from omagy_supervisor.stopping import INSTEAD_IN_A_SESSION, ask_to_stop, await_end
 from omagy_supervisor.ui.messages import say
 
 
@@ -37,6 +37,8 @@ def attach(settings: Settings, run_id: str | None) -> int:
 
 def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> int:
     """Ask the active run to stop, now or after its iteration; waits for an immediate stop. Raises ContractError."""
+    if settings.inside_session is not None:
+        raise ContractError(f"a session of run {settings.inside_session} cannot stop a run", INSTEAD_IN_A_SESSION)
     mode = StopMode.AFTER_ITERATION if after_iteration else StopMode.NOW
     stopping = ask_to_stop(state_root(settings), run_id, mode)
     run = stopping.run_id

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.commands.runs import Overview, RunFacts, overview, run_facts
-from omagy_supervisor.stopping import ask_to_stop
+from omagy_supervisor.stopping import INSTEAD_IN_A_SESSION, ask_to_stop
 from omagy_supervisor.tools.call import Call
 from omagy_supervisor.tools.catalog import Effect, Tool
 from omagy_supervisor.tools.schemas import Input
@@ -68,9 +68,7 @@ def _list(call: Call, given: ListInput) -> ListOutput:
 
 
 def _stop(call: Call, given: StopInput) -> Stopped:
-    call.refuse_in_session(
-        "stop a run", "to end the session write the candidate artifact; its status `abort` ends the run as well"
-    )
+    call.refuse_in_session("stop a run", INSTEAD_IN_A_SESSION)
     mode = StopMode.AFTER_ITERATION if given.after_iteration else StopMode.NOW
     stopping = ask_to_stop(call.root(given), given.run_id, mode)
     stopped = mode is StopMode.NOW and call.wait_until(lambda: stopping.ended, _END_S)

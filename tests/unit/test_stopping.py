@@ -1,0 +1,43 @@
+"""Whom a request to stop reaches."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.events import StopMode
+from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
+from omagy_supervisor.machine import this_machine
+from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.stopping import ask_to_stop
+
+
+@pytest.fixture
+def starting(tmp_path: Path) -> Iterator[StateRoot]:
+    """A repository in which a supervisor has taken the lock, and not said yet which run is its own."""
+    (tmp_path / ".git").mkdir()
+    root = StateRoot(tmp_path)
+    root.prepare()
+    root.shared.mkdir()
+    lock = RunLock(root.lock)
+    assert lock.acquire()
+    yield root
+    lock.release()
+
+
+@pytest.mark.parametrize("was_killed", [True, False])
+def test_a_run_that_is_just_starting_is_not_taken_for_the_one_before(starting: StateRoot, was_killed: bool) -> None:
+    """Whether that one was killed, and is still called active, or ended; its records stay as they are."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    host, boot = this_machine()
+    before = Pointer("before", was_killed, gone.pid, 1.0, host, boot, repo_root=str(starting.repo_root))
+    write_pointer(starting.shared_pointer, before)
+    starting.run("before").root.mkdir()
+    with pytest.raises(ContractError, match="a run is just starting") as refused:
+        ask_to_stop(starting, None, StopMode.NOW)
+    assert "try again" in refused.value.hint
+    assert list(starting.run("before").root.iterdir()) == []
