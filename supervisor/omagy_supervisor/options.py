@@ -20,8 +20,11 @@ class Options(NamedTuple):
     def has(self, flag: str) -> bool:
         return flag in self.flags
 
-    def input_object(self) -> dict[str, Any]:
-        """The JSON object of ``--input`` (``-`` reads it from stdin), empty without. Raises ContractError."""
+    def input_object(self, example: str) -> dict[str, Any]:
+        """The JSON object of ``--input`` (``-`` reads it from stdin), empty without.
+
+        Raises ContractError with ``example`` for what is none.
+        """
         text = self.values.get("--input")
         if text is None:
             return {}
@@ -30,9 +33,7 @@ class Options(NamedTuple):
         try:
             return loads_object(sys.stdin.buffer.read() if text == "-" else text)
         except JsonProblem as problem:
-            raise ContractError(
-                f"--input: {problem}", """a JSON object, for example --input '{"mode":"team"}'"""
-            ) from None
+            raise ContractError(f"--input: {problem}", f"a JSON object, for example --input '{example}'") from None
 
 
 def read_options(

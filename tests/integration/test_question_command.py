@@ -61,6 +61,21 @@ def test_without_a_person_the_pending_record_comes_back_at_once(ws: Workspace) -
     assert answered["answers"][0]["answer"]["value"] == "pg"
 
 
+def test_a_repository_without_commits_has_a_person_to_ask_too(ws: Workspace) -> None:
+    """Only a run needs a commit; an interview before the first one does not."""
+    name = asked(ws, CHOICE)
+    assert ws.omagy("question", "answer", name, "sqlite").returncode == 0
+    assert [record["status"] for record in records(ws)] == ["answered"]
+
+
+def test_what_is_wrong_with_the_input_is_shown_with_a_question(ws: Workspace) -> None:
+    ws.commit()
+    done = ws.omagy("question", "--input", "{")
+    assert done.returncode == 2
+    assert '{"question":' in done.stderr
+    assert '{"mode":' not in done.stderr
+
+
 def test_plain_options_ask_the_same(ws: Workspace) -> None:
     """For people, and for shell scripts; what is wrong in them is said as for JSON."""
     ws.commit()

@@ -49,8 +49,8 @@ def test_help_has_a_short_form() -> None:
 
 
 def test_input_is_an_object_read_strictly() -> None:
-    assert _read("--input", '{"mode": "team"}').input_object() == {"mode": "team"}
-    assert _read().input_object() == {}
+    assert _read("--input", '{"mode": "team"}').input_object("{}") == {"mode": "team"}
+    assert _read().input_object("{}") == {}
     for text in ("[]", "{", '{"a": 1, "a": 2}', '{"a": NaN}'):
         with pytest.raises(ContractError, match=r"^--input: "):
-            _read("--input", text).input_object()
+            _read("--input", text).input_object("{}")

@@ -186,8 +186,29 @@ def test_an_answer_after_the_time_is_over_is_refused(tmp_path: Path) -> None:
     assert files.find("q-1").answers == ()
 
 
-@pytest.mark.parametrize("session", ["../x", "a/b", "", ".", "-x", "questions", "x" * 81, "ä"])
-def test_a_session_id_that_is_no_folders_name_is_refused(tmp_path: Path, session: str) -> None:
-    with pytest.raises(ContractError, match="cannot name a folder"):
+@pytest.mark.parametrize(
+    "session", ["../x", "a/b", "", ".", "-x", "questions", "x" * 129, "ä", "a.b", "Questions", "sessions", "start-1"]
+)
+def test_a_session_id_that_can_name_no_scope_is_refused(tmp_path: Path, session: str) -> None:
+    """Questions and modes of a session lie in one folder, so its names are the same."""
+    with pytest.raises(ContractError, match=r"cannot name a scope|is a reserved name"):
         _ask(QuestionFiles(tmp_path), session_id=session)
     assert not list(tmp_path.rglob("q-1.json"))
+
+
+@pytest.mark.parametrize(("link", "session"), [("s1", "s1"), ("s1/questions", "s1"), ("questions", None)])
+def test_a_link_in_a_folders_place_is_not_followed(tmp_path: Path, link: str, session: str | None) -> None:
+    """Nothing is written where it leads, and what lies there is no question of this repository."""
+    elsewhere, planted = tmp_path / "elsewhere", tmp_path / "state" / link
+    for folder in (elsewhere, elsewhere / "questions"):
+        _write(folder, "q-2", id="q-2", status="open", question="B?")
+    before = sorted(elsewhere.rglob("*"))
+    planted.parent.mkdir(parents=True)
+    planted.symlink_to(elsewhere)
+    files = QuestionFiles(tmp_path / "state")
+    with pytest.raises(StorageError, match="not a folder of its own"):
+        _ask(files, session_id=session)
+    assert files.all() == []
+    with pytest.raises(ContractError, match="there is no question"):
+        files.answer("q-2", (YES,), NOW)
+    assert sorted(elsewhere.rglob("*")) == before

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from omagy_autoresearch.errors import ContractError, StorageError
+from omagy_autoresearch.mode_scope import parse_session_id
 from omagy_autoresearch.prompt import Asked
 from omagy_autoresearch.question_record import question_of, record_of
 from omagy_autoresearch.questions import Answer, Question, Status, fit_id
@@ -25,7 +26,6 @@ from omagy_supervisor.files import cannot_write, make_folder, read_regular, writ
 
 _LIMIT = 1 << 20
 _TRIES = 250  # 20 ms apart: whoever holds the lock writes one small file
-_RESERVED = ("questions", "sessions")
 
 
 class QuestionFiles:
@@ -65,6 +65,8 @@ class QuestionFiles:
     def add(self, question: Question) -> Question:
         """Record ``question`` unless its id is taken; returns what stands there. Raises OmagyError."""
         folder = self._scope(question.session_id)
+        if not self._is_own(folder):
+            raise StorageError(f"{folder} is not a folder of its own", "remove what stands in its place")
         make_folder(folder)
         with _locked(folder):
             path = folder / f"{question.id}.json"
@@ -111,13 +113,12 @@ class QuestionFiles:
     # -- files
 
     def _scope(self, session_id: str | None) -> Path:
-        if session_id is None:
-            return self.folder / "questions"
-        if not fit_id(session_id) or session_id in _RESERVED:
-            raise ContractError(
-                f"session id {session_id!r} cannot name a folder", "letters, digits, dashes, dots and underscores"
-            )
-        return self.folder / session_id / "questions"
+        session = parse_session_id(session_id)
+        return (self.folder / session if session else self.folder) / "questions"
+
+    def _is_own(self, folder: Path) -> bool:
+        """Whether nobody put a link in the place of ``folder``, or of the session's folder around it."""
+        return not any(place.is_symlink() for place in (folder, folder.parent) if place != self.folder)
 
     def _find(self, question_id: str) -> tuple[Path, dict[str, Any], Question]:
         for found in self._files(question_id) if fit_id(question_id) else ():
@@ -131,7 +132,7 @@ class QuestionFiles:
         for path in sorted(
             path for place in ("", "*/") for path in self.folder.glob(f"{place}questions/{name}.json")
         ):
-            found = _read(path)
+            found = _read(path) if self._is_own(path.parent) else None
             if found is not None:
                 yield path, *found
 

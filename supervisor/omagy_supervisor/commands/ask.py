@@ -42,9 +42,9 @@ def ask(request: QuestionRequest, settings: Settings, renderer: Renderer, root: 
     if settings.inside_session is not None:
         return _hand_over(request, settings)
     if root is None:
-        from omagy_supervisor.commands.chosen import state_root
+        from omagy_supervisor.commands.chosen import nearest_root
 
-        root = state_root(settings)
+        root = nearest_root()
     files = QuestionFiles(root.state)
     root.prepare()
     question = _record(files, request)

@@ -6,7 +6,7 @@ from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.active import active_run
 from omagy_supervisor.files import shown_path
-from omagy_supervisor.paths import StateRoot
+from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.recover import known_runs, read_manifest, require_manifest
 from omagy_supervisor.settings import Settings
 
@@ -20,6 +20,16 @@ def state_root(settings: Settings) -> StateRoot:
     root = find_repository(users_git(settings, here), here).root
     refuse_unwritable_name(root)
     return StateRoot(root)
+
+
+def nearest_root() -> StateRoot:
+    """As ``state_root``, for what needs neither git nor a commit. Raises ContractError."""
+    here = Path.cwd()
+    root = find_root(here)
+    if root is None:
+        raise ContractError(f"{here} is not inside a git repository", "what omagy keeps belongs to one: git init")
+    refuse_unwritable_name(root.repo_root)
+    return root
 
 
 def refuse_unwritable_name(path: Path) -> None:

@@ -25,6 +25,7 @@ from omagy_supervisor.ui.messages import say, show, show_data
 from omagy_supervisor.ui.question_text import question_lines
 
 _USAGE = "omagy question --help"
+_EXAMPLE = '{"question":"Which one?","options":["A","B"]}'
 _FLAGS = ("--json", "--multi-select", "--allow-other", "--zoomed")
 _ASKED = ("--question", "--options", "--header", "--default", "--source")
 _VALUES = (*_ASKED, "--input", "--timeout", "--renderer", "--session-id")
@@ -74,7 +75,7 @@ def _ask(options: Options, settings: Settings) -> int:
 
 
 def _request(options: Options) -> QuestionRequest:
-    data = options.input_object()
+    data = options.input_object(_EXAMPLE)
     plain = _plain(options)
     if data and plain:
         raise ContractError(f"--input already says what to ask, and {_ASKED[0]} or its like too", "say it in one way")
@@ -110,10 +111,10 @@ def _tell(asked: Question, settings: Settings) -> None:
 # -- the person's side
 
 
-def _list(words: list[str], options: Options, settings: Settings) -> int:
+def _list(words: list[str], options: Options, settings: Settings) -> int:  # noqa: ARG001 - verbs have one signature
     if words:
         raise ContractError("list takes no words", _USAGE)
-    found = _files(settings).all()
+    found = _files().all()
     if options.has("--json"):
         _show_json({"questions": [record_of(one) for one in found]})
         return 0
@@ -124,8 +125,8 @@ def _list(words: list[str], options: Options, settings: Settings) -> int:
     return 0
 
 
-def _show(words: list[str], options: Options, settings: Settings) -> int:
-    found = _files(settings).find(_one_id(words, "show"))
+def _show(words: list[str], options: Options, settings: Settings) -> int:  # noqa: ARG001 - verbs have one signature
+    found = _files().find(_one_id(words, "show"))
     if options.has("--json"):
         _show_json(record_of(found))
         return 0
@@ -142,7 +143,7 @@ def _answer(words: list[str], options: Options, settings: Settings) -> int:
     refuse_in_session(settings, "answer")
     if not words:
         raise ContractError("whose answer? the question's id is missing", "see what there is: omagy question list")
-    files, data = _files(settings), options.input_object()
+    files, data = _files(), options.input_object('{"answers":["yes"]}')
     asked = files.find(words[0])
     if asked.status is not Status.OPEN:
         answers: tuple[Answer, ...] = ()  # refused with what it is, whatever the answer would have been
@@ -176,7 +177,7 @@ def _answered(asked: Question, options: Options, settings: Settings) -> int:
 
 def _cancel(words: list[str], options: Options, settings: Settings) -> int:
     refuse_in_session(settings, "cancel")
-    asked = _files(settings).cancel(_one_id(words, "cancel"), SystemClock().now())
+    asked = _files().cancel(_one_id(words, "cancel"), SystemClock().now())
     if options.has("--json"):
         _show_json(told(asked, settings))
         return 0
@@ -190,10 +191,10 @@ def _tell_run(asked: Question) -> None:
         say(f"  go on with its run: omagy autoresearch --resume {asked.run_id}")
 
 
-def _files(settings: Settings) -> QuestionFiles:
-    from omagy_supervisor.commands.chosen import state_root
+def _files() -> QuestionFiles:
+    from omagy_supervisor.commands.chosen import nearest_root
 
-    return QuestionFiles(state_root(settings).state)
+    return QuestionFiles(nearest_root().state)
 
 
 def _one_id(words: list[str], verb: str) -> str:

@@ -93,7 +93,7 @@ def _request(
     if options.words and "mode" in given:
         raise ContractError("the mode is given twice", "say it once")
     given |= {"mode": options.words[0]} if options.words else {}
-    request = options.input_object()
+    request = options.input_object('{"mode":"team"}')
     for key in sorted(given.keys() & request.keys()):
         if given[key] != request[key]:
             raise ContractError(f"{key} stands in --input and beside it, and differs", "say it once")

@@ -77,7 +77,7 @@ def _with_watch(rule: Rule) -> str:
 
 
 def _evaluate(options: Options) -> int:
-    observation = options.input_object()
+    observation = options.input_object('{"state":"waiting"}')
     if "waiting_since" in observation:
         observation.setdefault("now", SystemClock().now().isoformat())
     ruling = evaluate(observation)
