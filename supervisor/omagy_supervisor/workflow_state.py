@@ -36,11 +36,13 @@ def read(root: StateRoot, request: StateRequest) -> Answer:
     if request.mode is None:
         return {**_set(scope), **_told(scope), "notes": _once(notes, files.notes)}
     state = files.pointer() if request.mode is Mode.AUTORESEARCH else scope.state(request.mode, now())
+    active = request.mode in scope.active()
     return {
         "mode": request.mode,
         "session_id": request.session_id,
         "exists": state is not None,
-        "active": request.mode in scope.active(),
+        "active": active,
+        "lifecycle_outcome": normalise(state).outcome if state and not active else None,
         "state": state or {},
         "path": str(files.path(request.session_id, state_file(request.mode))),
         "notes": _once(notes, files.notes),

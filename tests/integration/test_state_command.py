@@ -563,3 +563,27 @@ def test_of_two_that_exclude_each_other_one_is_denied(ws: Workspace) -> None:
 def test_all_cases_are_covered() -> None:
     """Every mode takes part in some case."""
     assert {mode for case in ALL for mode in (*case.before, case.target)} == set(Mode)
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome"),
+    [
+        ({"active": True, "lifecycle_outcome": "complete"}, "finished"),
+        ({"active": False, "run_outcome": "blocked_on_user"}, "blocked"),
+        ({"run_outcome": "cancelled"}, "userinterlude"),
+        ({"lifecycle_outcome": "failed", "run_outcome": "done"}, "failed"),
+    ],
+)
+def test_the_words_of_older_states_are_never_shown_as_outcomes(
+    ws: Workspace, told: dict[str, Any], outcome: str
+) -> None:
+    """A person reads the canonical word alone; a program finds it beside the state as it lies there."""
+    file = ws.root / ".omagy/state/team-state.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"mode": "team", "old_field": 7, **told}))
+    for words in (("read", "team"), ("read",), ("list",)):
+        shown = ws.omagy("state", *words).stdout
+        assert outcome in shown
+        assert not any(word in shown for word in ("complete", "done", "cancelled", "blocked_on_user"))
+    read_back = answer(state(ws, "read", mode="team"))
+    assert (read_back["lifecycle_outcome"], read_back["state"]["old_field"]) == (outcome, 7)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.lifecycle import normalise
 from omagy_autoresearch.mode_request import parse_clear, parse_read, parse_write
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.options import Options, read_options
@@ -134,11 +135,22 @@ def _written(answer: Answer) -> list[str]:
 
 def _read(answer: Answer) -> list[str]:
     if "mode" not in answer:
-        return [_now_active(answer), *(f"{mode}: {_one_line(state)}" for mode, state in answer["states"].items())]
+        return [
+            _now_active(answer),
+            *(f"{mode}: {_one_line(_canonical(state))}" for mode, state in answer["states"].items()),
+        ]
     if not answer["exists"]:
         return [f"{answer['mode']} has no state{_where(answer['session_id'])}"]
     head = f"{answer['mode']} is {'active' if answer['active'] else 'not active'}{_where(answer['session_id'])}"
-    return [head, *(f"  {key}: {_one_line(value)}" for key, value in answer["state"].items())]
+    return [head, *(f"  {key}: {_one_line(value)}" for key, value in _canonical(answer["state"]).items())]
+
+
+def _canonical(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``state`` with its outcome in the canonical word alone, whatever an older tool called it."""
+    outcome = normalise(state).outcome
+    if outcome is None:
+        return state
+    return {**{key: value for key, value in state.items() if key != "run_outcome"}, "lifecycle_outcome": outcome}
 
 
 def _listed(answer: Answer) -> list[str]:

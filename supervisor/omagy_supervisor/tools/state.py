@@ -92,6 +92,7 @@ class ReadOutput(_Set, frozen=True, kw_only=True):
     mode: Mode | UnsetType = UNSET
     exists: bool | UnsetType = UNSET
     active: bool | UnsetType = UNSET
+    lifecycle_outcome: Outcome | UnsetType | None = UNSET
     state: dict[str, Any] | UnsetType = UNSET
     path: str | UnsetType = UNSET
     states: dict[str, dict[str, Any]] | UnsetType = UNSET
