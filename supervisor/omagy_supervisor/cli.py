@@ -10,7 +10,15 @@ from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.commands.help import AUTORESEARCH, OMAGY
 from omagy_supervisor.settings import Settings, read_settings, scrub_process_environment
-from omagy_supervisor.ui.messages import say, say_error, show, show_error_data, speak_in_any_locale
+from omagy_supervisor.ui.messages import (
+    forget_answer,
+    open_closed_streams,
+    say,
+    say_error,
+    show,
+    show_error_data,
+    speak_in_any_locale,
+)
 
 if TYPE_CHECKING:
     from omagy_supervisor.arguments import Arguments
@@ -29,8 +37,17 @@ _VERBS = ("check", "init", "list", "status", "watch", "attach", "stop", "rebuild
 
 def main(argv: list[str]) -> int:
     """Run one command line; returns its exit status. No traceback reaches a person without ``--debug``."""
-    debug = "--debug" in argv
+    open_closed_streams()
     speak_in_any_locale()
+    try:
+        return _run(argv, debug="--debug" in argv)
+    except BrokenPipeError:
+        forget_answer()
+        return int(ExitStatus.FAILED)
+
+
+def _run(argv: list[str], *, debug: bool) -> int:
+    """As ``main``. Raises BrokenPipeError where nobody reads the answer, an error's as well."""
     try:
         settings = read_settings(os.environ)
         scrub_process_environment()
@@ -48,8 +65,7 @@ def main(argv: list[str]) -> int:
         say("interrupted; nothing was changed by this command")
         return int(ExitStatus.INTERLUDE)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return int(ExitStatus.FAILED)
+        raise
     except Exception as error:
         if debug:
             raise

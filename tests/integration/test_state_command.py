@@ -587,3 +587,52 @@ def test_the_words_of_older_states_are_never_shown_as_outcomes(
         assert not any(word in shown for word in ("complete", "done", "cancelled", "blocked_on_user"))
     read_back = answer(state(ws, "read", mode="team"))
     assert (read_back["lifecycle_outcome"], read_back["state"]["old_field"]) == (outcome, 7)
+
+
+def test_json_is_whole_in_a_locale_that_cannot_spell_it(ws: Workspace) -> None:
+    """A program reads what stands there, never a question mark in its place."""
+    activate(ws, "team", current_phase="Prüfung… 🚀")
+    ws.environment.update(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert answer(state(ws, "read", mode="team"))["state"]["current_phase"] == "Prüfung… 🚀"
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("hud >&-", 0), ("state list >&- 2>&-", 0), ("state write temm 2>&-", 2), ("question --question x <&-", 4)],
+)
+def test_a_closed_stream_is_no_fault(ws: Workspace, command: str, status: int) -> None:
+    """As cron and some hooks start programs; a file that is opened later never takes the stream's place."""
+    omagy = f"exec {sys.executable} -m omagy_supervisor {command}"
+    done = subprocess.run(
+        ["sh", "-c", omagy], cwd=ws.root, env=ws.environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, "fault" in done.stderr) == (status, False), done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no such device")
+def test_an_answer_that_finds_no_room_is_said_so(ws: Workspace) -> None:
+    omagy = f"exec {sys.executable} -m omagy_supervisor state list --json >/dev/full"
+    done = subprocess.run(
+        ["sh", "-c", omagy], cwd=ws.root, env=ws.environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "the answer cannot be written: No space left on device" in done.stderr
+    assert "fault" not in done.stderr
+
+
+def test_an_error_that_nobody_reads_any_more_is_no_fault(ws: Workspace) -> None:
+    """The program that asked for JSON went away."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "omagy_supervisor", "state", "write", "temm", "--json"],
+        cwd=ws.root,
+        env=ws.environment,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr

@@ -1,15 +1,24 @@
 """How errors reach a person: what is wrong, and the way out."""
 
+import contextlib
 import io
 import json
 import os
 import re
 import sys
+from pathlib import Path
 
-from omagy_autoresearch.errors import OmagyError
+from omagy_autoresearch.errors import OmagyError, StorageError
 from omagy_supervisor.ui.style import styled
 
 _COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|hud\b|mcp\b|--)")
+
+
+def open_closed_streams() -> None:
+    """What was closed when this program was started leads nowhere: no file that is opened later takes its place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as the program
 
 
 def speak_in_any_locale() -> None:
@@ -36,18 +45,43 @@ def say(text: str) -> None:
 
 def show(text: str) -> None:
     """Print what a command was asked for, on stdout."""
-    print(as_called(text), flush=True)  # noqa: T201 - this is where omagy answers
+    _answer(as_called(text))
 
 
 def show_data(text: str) -> None:
-    """Print what another program reads, on stdout, as it is."""
-    print(text, flush=True)  # noqa: T201
+    """Print what another program reads, on stdout, as it is; what stdout cannot spell as JSON escapes it."""
+    _answer(_spelt(text, sys.stdout.encoding or "utf-8"))
+
+
+def forget_answer() -> None:
+    """What could not be written of an answer is not tried again when the program ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _answer(text: str) -> None:
+    """Raises StorageError where there is no room, BrokenPipeError where nobody reads."""
+    try:
+        print(text, flush=True)  # noqa: T201 - this is where omagy answers
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        forget_answer()
+        raise StorageError(f"the answer cannot be written: {error.strerror}") from None
+
+
+def _spelt(text: str, encoding: str) -> str:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return "".join(char if char.isascii() else json.dumps(char)[1:-1] for char in text)
+    return text
 
 
 def show_error_data(error: OmagyError) -> None:
     """Print an error for the program that asked for JSON."""
     told = {"message": error.message, "hint": error.hint, "code": error.code}
-    show_data(json.dumps({"error": told}, indent=2, ensure_ascii=False))
+    with contextlib.suppress(StorageError):  # it stands on stderr already
+        show_data(json.dumps({"error": told}, indent=2, ensure_ascii=False))
 
 
 def say_error(error: OmagyError) -> None:
