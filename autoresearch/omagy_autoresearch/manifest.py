@@ -1,6 +1,6 @@
 """The manifest: the authoritative state of a run as other programs read it (contract section 3)."""
 
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Any
 
 import msgspec
@@ -98,9 +98,17 @@ def decode_manifest(data: bytes) -> Manifest:
     found = msgspec.convert({**record, "lifecycle_outcome": reading.outcome}, Manifest)
     for name in ("created_at", "updated_at", "waiting_until"):
         moment = getattr(found, name)
-        if moment is not None and datetime.fromisoformat(moment).tzinfo is None:
-            raise ValueError(f"{name} has no time zone: {moment[:40]}")
+        if moment is not None:
+            _refuse_time(name, datetime.fromisoformat(moment))
     return found
+
+
+def _refuse_time(name: str, moment: datetime) -> None:
+    """Raises ValueError for a time that not every clock can show."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{name} has no time zone: {moment}")
+    if not MINYEAR < moment.year < MAXYEAR:
+        raise ValueError(f"{name} is no time of a run: {moment}")
 
 
 def manifest(state: RunState) -> Manifest:

@@ -14,6 +14,7 @@ import pytest
 
 from fakes.workspace import Workspace, candidate, contents, wait_until
 from omagy_autoresearch.mode_request import parse_write
+from omagy_supervisor.adapters.lock import RunLock
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import read_settings
 from omagy_supervisor.workflow_state import write
@@ -125,6 +126,20 @@ def test_garbage_is_left_out(ws: Workspace, name: str, data: str) -> None:
     manifest(ws)
     ws.write(f".omagy/{name}", data)
     assert hud(ws).startswith("omagy: ")
+
+
+@pytest.mark.parametrize("until", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"])
+def test_a_wait_that_no_clock_can_show_is_left_out(ws: Workspace, until: str) -> None:
+    """Whoever wrote that, the run is shown without it."""
+    manifest(ws, status="waiting", waiting_until=until, iteration=True)
+    root = StateRoot(ws.root)
+    root.shared.mkdir()
+    lock = RunLock(root.lock)
+    assert lock.acquire()
+    try:
+        assert hud(ws) == "omagy: autoresearch speed waiting | iteration 0 | best 9.5\n"
+    finally:
+        lock.release()
 
 
 def test_a_killed_command_is_seen_as_done(ws: Workspace) -> None:

@@ -188,6 +188,8 @@ def test_a_manifest_of_an_earlier_tool_reads(name: str, outcome: Outcome | None)
         {"waiting_until": "soon"},
         {"iteration": "three"},
         {"run_id": None},
+        {"waiting_until": "0001-01-01T00:00:00+23:00"},
+        {"waiting_until": "9999-12-31T23:59:59-23:00"},
     ],
 )
 def test_a_manifest_that_nobody_understands_is_no_manifest(change: dict[str, Any]) -> None:

@@ -179,11 +179,11 @@ def _glance(manifest: Mapping[str, Any], run_id: str, state: str) -> RunGlance:
         run_id=run_id,
         name=name_of(manifest.get("mission_slug")) or run_id,
         state=state,
-        iteration=iteration if isinstance(iteration, int) else 0,
+        iteration=iteration if isinstance(iteration, int) and not isinstance(iteration, bool) else 0,
         best=_number(manifest.get("last_kept_score")),
         baseline=_number(manifest.get("baseline_score")),
         scores=tuple(n for score in scores if (n := _number(score)) is not None) if isinstance(scores, list) else (),
-        waits_until=waits_until.astimezone() if waits_until is not None else None,
+        waits_until=waits_until,
         waits_for=name_of(manifest.get("waiting_for")),
     )
 
@@ -193,10 +193,11 @@ def _number(value: object) -> float | None:
 
 
 def _time(value: object) -> "datetime | None":
+    """Local time; without a zone it was UTC."""
     from datetime import UTC, datetime
 
     try:
         found = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        return None if found is None else (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone()
+    except (ValueError, OverflowError):  # no time, or one that no clock here can show
         return None
-    return found.replace(tzinfo=UTC) if found is not None and found.tzinfo is None else found
