@@ -16,10 +16,11 @@ def make_private_copy(git: Git, facts: RepositoryFacts, folder: Path) -> None:
     folder.mkdir(parents=True)
     form = git.line(facts.root, "rev-parse", "--show-object-format")
     git.run(folder, "init", "--quiet", "--template=", f"--object-format={form}", str(folder))
-    allowed = ("-c", "protocol.file.allow=always", "-c", "uploadpack.allowAnySHA1InWant=true")
+    allowed = ("-c", "uploadpack.allowAnySHA1InWant=true")
     source = f"file://{facts.common_dir}"
     fetch = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--depth=1")
-    git.run(folder, *allowed, *fetch, source, f"{facts.head}:{_BRANCH}")
+    only_files = {"GIT_ALLOW_PROTOCOL": "file", "GIT_NO_LAZY_FETCH": "1"}
+    git.run(folder, *allowed, *fetch, source, f"{facts.head}:{_BRANCH}", env=only_files)
     git.run(folder, "symbolic-ref", "HEAD", _BRANCH)
 
 
