@@ -12,7 +12,9 @@ from omagy_supervisor.settings import read_settings
 def test_a_private_copy_holds_the_users_commit(tmp_path: Path) -> None:
     """Its HEAD is the user's, with all files, whatever the user's own environment says of protocols."""
     root = make_repository(tmp_path / "a repository ü", PYTEST)
-    git = users_git(read_settings({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GIT_ALLOW_PROTOCOL": "https"}), root)
+    git = users_git(
+        read_settings({"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "GIT_ALLOW_PROTOCOL": "https"}), root
+    )
     facts = find_repository(git, root)
     copy = tmp_path / "copy"
     make_private_copy(git, facts, copy)

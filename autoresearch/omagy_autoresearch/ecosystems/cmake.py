@@ -17,6 +17,7 @@ TOOLS = ("cmake", "ctest", "make", "cc")
 _SOURCE = (".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp")
 _WARNING = r"^[^\s:]+:\d+:(?:\d+:)? warning: "
 _SUPPRESSION = r"pragma\s+(?:GCC|clang)\s+(?:diagnostic|system_header)|NOLINT|maybe_unused|__attribute__\s*\(\("
+_FIRST = ("**/GNUmakefile", "**/makefile")  # make reads these before a Makefile
 _LEFT_OUT = "a feature that was dropped: let a guard test what matters"
 
 
@@ -59,7 +60,8 @@ class _CMake:
         if not self.has_tests:
             return None
         made = self.build.replace("{out}/build", '"$b"')
-        return f'b=$(mktemp -d) && {made} && ctest --test-dir "$b" --output-on-failure; s=$?; rm -rf "$b"; exit $s'
+        ran = 'ctest --test-dir "$b" --no-tests=error --output-on-failure'
+        return f'b=$(mktemp -d) && {made} && {ran}; s=$?; rm -rf "$b"; exit $s'
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -193,7 +195,7 @@ class _Make:
 
     def proposal(self, key: str, **fields: Any) -> Proposal:
         needs = evidence.missing(self.facts, "make")
-        protected = ("**/Makefile", *self.part.paths("test/**", "tests/**"))
+        protected = ("**/Makefile", *_FIRST, *self.part.paths("test/**", "tests/**"))
         return Proposal(
             key=f"make.{key}",
             command=EVALUATE,
@@ -240,7 +242,7 @@ class _Make:
             title=f"size of {found[1]}",
             why="what the Makefile makes",
             script=script("measure_size", BUILD=self.make("-B"), OUTPUTS=self.part.paths(found[1])),
-            protected=self.part.paths("test/**", "tests/**"),
+            protected=(*_FIRST, *self.part.paths("test/**", "tests/**")),
             caution=_LEFT_OUT,
         )
 

@@ -14,7 +14,15 @@ _GRADLE = ("build.gradle", "build.gradle.kts")
 MARKERS = ("pom.xml", *_GRADLE)
 TOOLS = ("mvn", "gradle", "java")
 _TESTS = ("**/src/test/**",)
-_BUILD = ("**/pom.xml", "**/build.gradle", "**/build.gradle.kts", "**/settings.gradle*", "**/gradle.properties")
+_FLAGS = ("**/.mvn/**", "**/mvnw*", "**/gradlew*", "**/gradle/wrapper/**")  # they could skip tests
+_BUILD = (
+    "**/pom.xml",
+    "**/build.gradle",
+    "**/build.gradle.kts",
+    "**/settings.gradle*",
+    "**/gradle.properties",
+    *_FLAGS,
+)
 _SUPPRESSION = r"@SuppressWarnings|@SuppressFBWarnings|CHECKSTYLE[:. ]*OFF|//\s*NOSONAR|//\s*NOPMD"
 _SOURCES = (".java", ".kt", ".scala", ".groovy")
 
@@ -135,7 +143,7 @@ class _Project:
             direction=Direction.MINIMIZE,
             script=script("measure_size", BUILD=self.run("package"), OUTPUTS=self.made("jars")),
             guard=self.guard,
-            protected=_TESTS,
+            protected=(*_TESTS, *_FLAGS),
             caution="a feature that was dropped: the guard's tests see part of it",
         )
 

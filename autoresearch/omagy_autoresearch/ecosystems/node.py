@@ -14,14 +14,28 @@ from omagy_autoresearch.proposal import Confidence, Measure, Proposal, Repositor
 MARKERS = ("package.json",)
 TOOLS = ("node", "npm", "npx", "pnpm", "yarn", "bun")
 _TEST = re.compile(r"(?:.*/)?(?:[^/]+[.-](?:test|spec)|(?:__tests__|tests?)/(?:.*/)?[^/]+)\.[cm]?[jt]sx?")
-_CONFIGURATION = (
+_INSTALLED = (  # what the tools are made from, and where from
     "**/package.json",
+    "**/package-lock.json",
+    "**/npm-shrinkwrap.json",
+    "**/pnpm-lock.yaml",
+    "**/yarn.lock",
+    "**/bun.lock*",
+    "**/.yarnrc*",
+    "**/.yarn/**",
+    "**/.pnpmfile.*",
+    "**/.npmrc",
+    "**/node_modules/**",
+)
+_CONFIGURATION = (
+    *_INSTALLED,
     "**/tsconfig*.json",
     "**/vitest.config.*",
     "**/vite.config.*",
     "**/jest.config.*",
 )
-_RUNNER = (*_CONFIGURATION, "**/.mocharc.*", "**/vitest.workspace.*", "**/.npmrc")
+_IGNORED = ("**/.gitignore", "**/.ignore", "**/.eslintignore")
+_RUNNER = (*_CONFIGURATION, "**/.mocharc.*", "**/vitest.workspace.*")
 _TEST_FILES = (
     "**/*.test.*",
     "**/*.spec.*",
@@ -107,6 +121,10 @@ class _Project:
         found = {self.part.path(_glob_of(path)) for path in self.tests}
         return tuple(sorted(found))
 
+    def own_lines(self, tests: tuple[str, ...]) -> tuple[str, ...]:
+        """Patterns for the tests, as seen from the root and from the project's folder: a report may do either."""
+        return tuple(dict.fromkeys((*tests, *sorted(map(_glob_of, self.tests)))))
+
     def proposal(self, key: str, **fields: Any) -> Proposal:
         name = f"node.{key}" if not self.part.folder else f"node.{key}:{self.part.folder}"
         tools = ("node", *((self.manager,) if self.dependencies or self.manager == "bun" else ()))
@@ -165,7 +183,7 @@ class _Project:
                 self.tool("eslint --format json ."),
                 PROBLEM=r'"severity":[12]\b',
                 FATAL=r'"fatal":true',
-                configuration=("**/eslint.config.*", "**/.eslintrc*", "**/.eslintignore"),
+                configuration=("**/eslint.config.*", "**/.eslintrc*"),
             )
         if self.has("@biomejs/biome"):
             yield self._checker(
@@ -199,7 +217,7 @@ class _Project:
             direction=Direction.MINIMIZE,
             script=script("count_problems", COMMAND=command, SUPPRESSION=_SUPPRESSION, SOURCES=_SOURCES, **settings),
             guard=self.guard,
-            protected=(*configuration, *_CONFIGURATION, *self.test_globs),
+            protected=(*configuration, *_IGNORED, *_RUNNER, *self.test_globs),
             constraints=evidence.NO_MORE_SUPPRESSIONS,
             confidence=Confidence.SURE,
             caution="code that was deleted, or types that were made vague (any): read what is kept",
@@ -217,7 +235,7 @@ class _Project:
             direction=Direction.MINIMIZE,
             script=script("measure_size", BUILD=self.run("build"), OUTPUTS=self.part.paths(outputs), COMPRESSED=True),
             guard=self.guard,
-            protected=self.test_globs,
+            protected=(*_INSTALLED, *self.test_globs),
             confidence=Confidence.SURE if sure else Confidence.LIKELY,
             caution="a feature that was dropped, or a part that is loaded from elsewhere: let a guard test the build",
         )
@@ -244,7 +262,7 @@ class _Project:
             direction=Direction.MINIMIZE,
             script=script("time_command", COMMAND=self.run(name), SAME_OUTPUT=False, RUNS=3),
             guard=self.guard,
-            protected=(*(self.part.path(path) for path in benchmarks), "**/package.json", *self.test_globs),
+            protected=(*(self.part.path(path) for path in benchmarks), *_RUNNER, *self.test_globs),
             repeats=3,
             min_improvement="2%",
             timeout="20m",
@@ -264,15 +282,18 @@ class _Project:
             command = self.tool(f"c8 --reporter=lcovonly --reports-dir={{out}}/coverage {self.manager} test")
         else:
             return
+        tests = self.test_globs or ("**/*.test.*",)
         yield self.proposal(
             f"{name}.coverage",
             measure=Measure.COVERAGE,
             title=f"share of lines that the tests run ({name})",
             why=f"{name} in package.json",
             direction=Direction.MAXIMIZE,
-            script=script("measure_coverage", COMMAND=command, FORMAT="lcov", REPORTS=(lcov,)),
+            script=script(
+                "measure_coverage", COMMAND=command, FORMAT="lcov", REPORTS=(lcov,), LEFT_OUT=self.own_lines(tests)
+            ),
             protected=_RUNNER,
-            editable=self.test_globs or ("**/*.test.*",),
+            editable=tests,
             constraints=evidence.NO_FEWER_LINES,
             confidence=Confidence.SURE,
             caution="whether a test that runs a line also checks what it does: read what is kept",

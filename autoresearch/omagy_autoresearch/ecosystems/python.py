@@ -21,11 +21,22 @@ _TEST = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 _TRAINING = re.compile(r"(?:[^/]+/){0,2}(?:train|training|finetune|fine_tune|pretrain)\.py")
 _BENCHMARK = re.compile(r"(?:(?:benchmarks?|bench|perf|scripts)/)?(?:bench|benchmark|benchmarks)(?:_[^/]*)?\.py")
 _CONFIGURATION = ("**/pyproject.toml", "**/setup.cfg", "**/tox.ini")
-_RUNNER = ("**/conftest.py", "**/pytest.ini", "**/.pytest.ini", "pytest.py", "pytest/**")
+_RUNNER = (
+    "**/conftest.py",
+    "**/pytest.ini",
+    "**/.pytest.ini",
+    "**/pytest.toml",
+    "**/.pytest.toml",
+    "pytest.py",
+    "pytest/**",
+)
 _TEST_FILES = ("**/test*.py", "**/*_test.py")
 _ASV_MACHINE = "export HOME={out}; asv machine --yes >/dev/null 2>&1"  # it would ask, and write into the user's home
 _ASV = "asv run --environment existing --show-stderr --dry-run 2>&1"
-_SUPPRESSION = r"#\s*(?:noqa|type:\s*ignore|pyright:|mypy:|ruff:|flake8:|fmt:|pylint:\s*disable)"
+_SUPPRESSION = (
+    r"#\s*(?i:noqa|type:\s*ignore|(?:pyright|mypy|ruff|flake8|fmt|isort|yapf):|pylint:\s*disable)"
+    r"|\bno_type_check\b|\bnot\s+(?:typing\.)?TYPE_CHECKING\b"
+)
 
 
 def samples(path: str) -> bool:
@@ -73,6 +84,10 @@ class _Project:
         """
         return self.part.command(f"{self.environment}{self.python} -m {command}")
 
+    def checker(self, command: str) -> str:
+        """``python -m …`` of a program that reads the checkout: no file of the checkout may stand in for it."""
+        return self.part.command(f"PYTHONSAFEPATH=1 {self.python} -m {command}")
+
     def needs(self, *modules: str) -> tuple[str, ...]:
         known = self.facts.modules
         names = [] if known is None else [name for name in modules if name not in known]
@@ -94,6 +109,16 @@ class _Project:
     @property
     def guard(self) -> str | None:
         return self.test_command if self.tests else None
+
+    @property
+    def protected_guard(self) -> tuple[str, ...]:
+        """The tests, and what says which of them run and how."""
+        return (*self.protected_tests, *_CONFIGURATION, *_RUNNER)
+
+    def _stand_ins(self, module: str) -> tuple[str, ...]:
+        """What a Python before 3.11, which does not know PYTHONSAFEPATH, would run in a checker's place."""
+        known = any(path.startswith((f"{module}.py", f"{module}/")) for path in self.files)
+        return () if known else self.part.paths(f"{module}.py", f"{module}/**")
 
     @property
     def protected_tests(self) -> tuple[str, ...]:
@@ -162,7 +187,7 @@ class _Project:
                     SAME_OUTPUT=False,
                 ),
                 guard=self.guard,
-                protected=(self.part.path(path), *self.protected_tests),
+                protected=(self.part.path(path), *self.protected_guard),
                 repeats=3,
                 min_improvement="2%",
                 caution=f"that {path} still does its work: tests as a guard see part of it",
@@ -186,17 +211,19 @@ class _Project:
             timeout="20m",
             needs=needs,
             confidence=Confidence.SURE,
+            caution="code that is measured runs in the benchmarks' process and could lie to their clock",
         )
 
     def _problems(self) -> Iterator[Proposal]:
         names = set(self.part.within(self.facts))
         if "[tool.ruff" in self.text or names & {"ruff.toml", ".ruff.toml"}:
             here = "ruff" in self.facts.tools
-            check = "check --no-cache --output-format concise ."
+            # Nothing is hidden by a new ignore file; what git ignores is not in the checkout anyway.
+            check = "check --no-cache --no-respect-gitignore --output-format concise ."
             yield self._checker(
                 "ruff",
                 Measure.LINT,
-                self.part.command(f"ruff {check}") if here else self.module(f"ruff {check}"),
+                self.part.command(f"ruff {check}") if here else self.checker(f"ruff {check}"),
                 FATAL=r": invalid-syntax: |SyntaxError: ",
                 needs=() if here else self.needs("ruff"),
                 configuration=("**/ruff.toml", "**/.ruff.toml"),
@@ -205,7 +232,7 @@ class _Project:
             yield self._checker(
                 "flake8",
                 Measure.LINT,
-                self.module("flake8"),
+                self.checker("flake8"),
                 FATAL=r": E999 |: E902 ",
                 needs=self.needs("flake8"),
                 configuration=("**/.flake8",),
@@ -215,11 +242,11 @@ class _Project:
             yield self._checker(
                 "mypy",
                 Measure.TYPES,
-                self.module(f"mypy --cache-dir=/dev/null --no-error-summary{files}"),
+                self.checker(f"mypy --cache-dir=/dev/null --no-error-summary{files}"),
                 PROBLEM=r"^.+?:\d+(?::\d+)?: error: ",
                 FATAL=r"\[syntax\]$|errors? prevented further checking",
                 needs=self.needs("mypy"),
-                configuration=("**/mypy.ini", "**/.mypy.ini"),
+                configuration=("**/mypy.ini", "**/.mypy.ini", "**/*.pyi"),  # a stub beside the code would hide it
             )
         if "[tool.pyright" in self.text or "pyrightconfig.json" in names:
             yield self._checker(
@@ -251,7 +278,7 @@ class _Project:
             direction=Direction.MINIMIZE,
             script=script("count_problems", COMMAND=command, SUPPRESSION=_SUPPRESSION, SOURCES=sources, **settings),
             guard=self.guard,
-            protected=(*configuration, *_CONFIGURATION, *self.protected_tests),
+            protected=(*configuration, *self._stand_ins(name), *self.protected_guard),
             constraints=evidence.NO_MORE_SUPPRESSIONS,
             needs=needs,
             confidence=Confidence.SURE,
@@ -280,7 +307,7 @@ class _Project:
             title="share of lines that the tests run (coverage)",
             why="coverage among the dependencies or in the configuration",
             direction=Direction.MAXIMIZE,
-            script=script("measure_coverage", COMMAND=command),
+            script=script("measure_coverage", COMMAND=command, LEFT_OUT=self.test_globs),
             protected=(*_CONFIGURATION, "**/.coveragerc"),
             editable=self.protected_tests,
             constraints=evidence.NO_FEWER_LINES,
@@ -302,7 +329,7 @@ class _Project:
             script=script("measure_size", BUILD=self.part.command(build), OUTPUTS=("{out}/wheel/*.whl",)),
             isolation="lane",
             guard=self.guard,
-            protected=self.protected_tests,
+            protected=(*self.protected_tests, *_RUNNER),
             needs=self.needs("pip"),
             caution="whether what is left out of the wheel is needed: test what is installed",
         )

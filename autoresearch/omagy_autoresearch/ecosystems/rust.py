@@ -12,6 +12,7 @@ from omagy_autoresearch.evaluator_scripts import script
 from omagy_autoresearch.proposal import Confidence, Measure, Proposal, RepositoryFacts
 
 MARKERS = ("Cargo.toml",)
+_CARGO = ("**/.cargo/**", "**/rust-toolchain*")  # they could put another program in the place of a tool
 TOOLS = ("cargo", "cargo-clippy", "cargo-llvm-cov")
 _BUILD = ("**/build.rs", ".cargo/**", "**/rust-toolchain*")
 _INLINE = "tests inside the source files, which a candidate can edit: read what is kept"
@@ -76,7 +77,7 @@ class _Crate:
                 FORMAT="cargo",
                 REPORTS=(),
             ),
-            protected=(*self.tests, "**/Cargo.toml"),
+            protected=(*self.tests, "**/Cargo.toml", *_CARGO),
             constraints=evidence.SAME_TESTS,
             confidence=Confidence.SURE,
             caution=_INLINE,
@@ -101,7 +102,7 @@ class _Crate:
                 SOURCES=(".rs",),
             ),
             guard=self.cargo(f"test{self.all}"),
-            protected=(*self.tests, "**/clippy.toml", "**/.clippy.toml", "**/Cargo.toml"),
+            protected=(*self.tests, "**/clippy.toml", "**/.clippy.toml", "**/Cargo.toml", *_CARGO),
             constraints=evidence.NO_MORE_SUPPRESSIONS,
             caution="code that was deleted: the guard's tests see part of it",
         )
@@ -120,7 +121,7 @@ class _Crate:
             direction=Direction.MINIMIZE,
             script=script("measure_size", BUILD=self.cargo(f"build --release{self.all}"), OUTPUTS=target),
             guard=self.cargo(f"test{self.all}"),
-            protected=self.tests,
+            protected=(*self.tests, *_CARGO),
             confidence=Confidence.SURE,
             caution="a feature that was dropped: the guard's tests see part of it",
         )
@@ -153,7 +154,7 @@ class _Crate:
                 REPORTS=reports,
             ),
             guard=self.cargo(f"test{self.all}"),
-            protected=(*self.part.paths("benches/**"), *self.tests),
+            protected=(*self.part.paths("benches/**"), *self.tests, *_CARGO),
             constraints=evidence.SAME_BENCHMARKS,
             repeats=3,
             min_improvement="2%",
