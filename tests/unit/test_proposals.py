@@ -21,6 +21,7 @@ from omagy_autoresearch.proposals import (
     propose,
     wanted_texts,
 )
+from omagy_autoresearch.surface import Change, Surface
 
 
 def facts(
@@ -303,3 +304,27 @@ def test_texts_are_asked_for_within_limits() -> None:
     wanted = wanted_texts(paths)
     assert wanted[0] == "package.json"
     assert len(wanted) <= 60
+
+
+@pytest.mark.parametrize(
+    ("test", "code"),
+    [
+        ("app/tests/test_core.py", "app/core.py"),
+        ("src/app/tests/unit/test_core.py", "src/app/core.py"),
+        ("app/test_core.py", "app/core.py"),
+        ("app/core_test.py", "app/core.py"),
+        ("tests/test_core.py", "app/core.py"),
+        ("test_core.py", "core.py"),
+    ],
+)
+def test_tests_beside_the_code_do_not_close_the_code(test: str, code: str) -> None:
+    """A mission in which nothing may be changed costs a night: the tests are protected, and nothing else is."""
+    files = {test: "import pytest\n", code: "", "pyproject.toml": "[tool.ruff]\n[tool.mypy]\n[tool.coverage]\n"}
+    for one in proposals(files).values():
+        surface = Surface(protected=one.protected, editable=one.editable)
+        change = Change(code, "100644", "100644")
+        assert bool(surface.violation([change])) == (one.measure is Measure.COVERAGE), one.key
+        if one.measure is Measure.COVERAGE:
+            assert not surface.violation([Change(test, "100644", "100644")])
+        else:
+            assert surface.protects(test)

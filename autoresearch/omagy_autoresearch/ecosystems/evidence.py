@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -79,12 +79,6 @@ def words_of(data: Any, key: str) -> dict[str, str]:
     """The texts in the block ``key`` of ``data``, by name."""
     block = data.get(key) if isinstance(data, dict) else None
     return {name: text for name, text in block.items() if isinstance(text, str)} if isinstance(block, dict) else {}
-
-
-def folders_with(paths: Iterable[str], wanted: Callable[[str], bool]) -> tuple[str, ...]:
-    """Patterns for the top folders that hold wanted files; a wanted file in the root stands for itself."""
-    found = {path.split("/", 1)[0] + "/**" if "/" in path else path for path in paths if wanted(path)}
-    return tuple(sorted(found))
 
 
 def missing(facts: RepositoryFacts, *tools: str) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ class _Project:
         self.files = [path for path in part.within(facts) if path.endswith(".py")]
         self.text = part.text(facts, *MARKERS)
         self.tests = [path for path in self.files if _TEST.fullmatch(path)]
-        self.test_globs = evidence.folders_with(self.tests, lambda _: True)
+        self.test_globs = tuple(sorted(set(map(_glob_of, self.tests))))
         self.sample = "\n".join(facts.texts.get(part.path(path), "") for path in self.tests)
         self.source = "src" if any(path.startswith("src/") for path in self.files) else "."
         self.environment = _import_path(self.files)
@@ -102,8 +102,8 @@ class _Project:
     def test_command(self) -> str:
         if self.has_pytest or "unittest" not in self.sample:
             return self.module("pytest -q")
-        folder = self.test_globs[0].removesuffix("/**") if self.test_globs else "."
-        where = "" if folder.endswith(".py") else f" -s {shlex.quote(folder)} -t ."
+        folder = self.tests[0].rpartition("/")[0].partition("/")[0] if self.tests else "."
+        where = f" -s {shlex.quote(folder)} -t ." if folder else ""
         return self.module(f"unittest discover{where}")
 
     @property
@@ -333,6 +333,15 @@ class _Project:
             needs=self.needs("pip"),
             caution="whether what is left out of the wheel is needed: test what is installed",
         )
+
+
+def _glob_of(test: str) -> str:
+    """A pattern for a test file and those beside it, never for code: a folder of tests, or such names anywhere."""
+    folders = test.split("/")[:-1]
+    depth = next((depth for depth, name in enumerate(folders, start=1) if name in ("test", "tests")), 0)
+    if depth:
+        return "/".join((*folders[:depth], "**"))
+    return "**/test_*.py" if test.rpartition("/")[2].startswith("test_") else "**/*_test.py"
 
 
 def _import_path(files: list[str]) -> str:
