@@ -10,6 +10,7 @@ from pathlib import Path
 from omagy_autoresearch.errors import StorageError
 
 _TMP = ".omagy-tmp"
+_IN_THE_WAY = "something else stands in the place of a folder: look at it, and move it away"
 
 
 def fsync_dir(folder: Path) -> None:
@@ -125,6 +126,8 @@ def cannot_write(path: Path, error: OSError) -> StorageError:
         "No space left on device": "free some space, then resume",
         "Permission denied": "make the folder writable for you",
         "Read-only file system": "use a repository on a writable file system",
+        "Not a directory": _IN_THE_WAY,
+        "File exists": _IN_THE_WAY,
     }
     reason = error.strerror or str(error)
     recoverable = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EMFILE)

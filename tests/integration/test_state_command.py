@@ -636,3 +636,17 @@ def test_an_error_that_nobody_reads_any_more_is_no_fault(ws: Workspace) -> None:
     )
     os.close(writer)
     assert (done.returncode, "Traceback" in done.stderr) == (1, False), done.stderr
+
+
+@pytest.mark.parametrize("place", [".omagy", ".omagy/state"])
+def test_a_file_in_the_folders_place_is_told_once(ws: Workspace, place: str) -> None:
+    """It is nobody's to remove but the person's, who is told what is in the way."""
+    ws.write(place, "mine")
+    seen = ws.omagy("state", "list")
+    assert (seen.returncode, len(seen.stderr.splitlines())) == (0, 1)
+    assert f"{ws.root / place} is not a folder" in seen.stderr
+    for command in (["state", "write", "team"], ["question", "--question", "x"]):
+        done = ws.omagy(*command)
+        assert done.returncode == 1
+        assert "something else stands in the place of a folder: look at it, and move it away" in done.stderr
+    assert (ws.root / place).read_text() == "mine"

@@ -48,7 +48,8 @@ class WorkflowFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self.notes: list[str] = []
+        in_the_way = (place for place in (folder.parent, folder) if os.path.lexists(place) and not place.is_dir())
+        self.notes = [f"{place} is not a folder: nothing is read from it" for place in in_the_way]
         self._pending = self._read_pending()
 
     # -- reading
@@ -98,6 +99,8 @@ class WorkflowFiles:
 
     def _read(self, path: Path, limit: int) -> dict[str, Any] | None:
         """The object in ``path``, None when nothing is there. Raises ValueError."""
+        if not self._folder.is_dir():
+            return None
         if path.parent != self._folder and path.parent.is_symlink():
             raise ValueError("its folder is a link")
         data = read_regular(path, limit)
