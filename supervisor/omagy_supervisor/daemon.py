@@ -48,6 +48,7 @@ from omagy_supervisor.recover import (
 from omagy_supervisor.requests import Fresh, Request, Resume
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
+from omagy_supervisor.stopping import is_of_the_run_before
 from omagy_supervisor.workflow_run import enlisted
 from omagy_supervisor.workflow_store import mend
 from omagy_supervisor.world import World
@@ -182,7 +183,7 @@ def _locked(root: StateRoot) -> Iterator[None]:
 def another_run_active(root: StateRoot) -> ContractError:
     """The refusal of a second run, with what can be done about the first."""
     pointer = last_pointer(root)
-    if pointer is None or not pointer.active:  # its supervisor is just starting
+    if pointer is None or is_of_the_run_before(pointer):  # its supervisor is just starting
         return ContractError(f"a run is starting in {root.repo_root}: one run at a time", "omagy autoresearch list")
     run, place = pointer.run_id, pointer.repo_root or str(root.repo_root)
     if place != str(root.repo_root):

@@ -47,7 +47,7 @@ def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping
     pointer = active_pointer(root)
     if pointer is None:
         raise ContractError("no run is active in this repository", "see what there is: omagy autoresearch list")
-    if _is_of_the_run_before(pointer):
+    if is_of_the_run_before(pointer):
         raise ContractError("a run is just starting in this repository", "try again in a moment")
     run = pointer.run_id
     if run_id is not None and run_id != run:
@@ -63,7 +63,7 @@ def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping
     return Stopping(run, mode, its_root)
 
 
-def _is_of_the_run_before(pointer: Pointer) -> bool:
+def is_of_the_run_before(pointer: Pointer) -> bool:
     """Whether a supervisor has the lock that has not said yet which run is its own.
 
     The one before ended, or was killed on this machine; what another machine runs cannot be seen from here.

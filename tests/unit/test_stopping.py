@@ -10,6 +10,7 @@ import pytest
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
+from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.stopping import ask_to_stop
@@ -41,3 +42,4 @@ def test_a_run_that_is_just_starting_is_not_taken_for_the_one_before(starting: S
         ask_to_stop(starting, None, StopMode.NOW)
     assert "try again" in refused.value.hint
     assert list(starting.run("before").root.iterdir()) == []
+    assert "a run is starting" in another_run_active(starting).message
