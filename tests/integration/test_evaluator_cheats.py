@@ -107,6 +107,17 @@ def cobertura(**files: str) -> str:
     return f'<coverage lines-covered="0" lines-valid="0"><packages>{classes}</packages></coverage>'
 
 
+def test_a_benchmark_that_code_ends_early_is_no_faster(tmp_path: Path) -> None:
+    """Its times differ from run to run, but that it no longer tells them is seen."""
+    bench = "import time\n\nimport shapes\n\nstart = time.perf_counter()\n"
+    bench += "shapes.area(3000)\nprint(time.perf_counter() - start)\n"
+    slow = "import time\n\n\ndef area(side):\n    time.sleep(0.05)\n    return side * side\n"
+    evaluator = proposed(tmp_path, {"shapes.py": slow, "bench.py": bench}, Measure.SPEED, "bench.py")
+    leaves = "import sys\n\nif 'bench' in sys.argv[0]:\n    sys.exit(0)\n\n\n"
+    assert not gains(evaluator, {"shapes.py": leaves + slow})
+    assert gains(evaluator, {"shapes.py": slow.replace("    time.sleep(0.05)\n", "")})
+
+
 @pytest.mark.parametrize(
     ("form", "report"),
     [

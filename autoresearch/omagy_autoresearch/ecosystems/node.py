@@ -262,6 +262,7 @@ class _Project:
             direction=Direction.MINIMIZE,
             script=script("time_command", COMMAND=self.run(name), SAME_OUTPUT=False, RUNS=3),
             guard=self.guard,
+            constraints=evidence.NO_FEWER_LINES,
             protected=(*(self.part.path(path) for path in benchmarks), *_RUNNER, *self.test_globs),
             repeats=3,
             min_improvement="2%",

@@ -188,6 +188,7 @@ class _Project:
                 ),
                 guard=self.guard,
                 protected=(self.part.path(path), *self.protected_guard),
+                constraints=evidence.NO_FEWER_LINES,
                 repeats=3,
                 min_improvement="2%",
                 caution=f"that {path} still does its work: tests as a guard see part of it",

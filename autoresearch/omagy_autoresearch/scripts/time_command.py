@@ -5,6 +5,8 @@
 - A command that fails, or prints something else from one run to the next, gets no score. `output` in the answer is a
   fingerprint of what it printed: a constraint on it (sandbox.md) discards a candidate that prints something else than
   the baseline. Without output there is nothing to compare: let a guard check that the work was done.
+- Where it prints times (SAME_OUTPUT), `lines` says how many lines it printed at least: a constraint on it discards a
+  candidate that has the command end early.
 - What it cannot see: an output that is stored instead of computed. Read what is kept.
 """
 
@@ -20,7 +22,7 @@ from shared import INNER, OUT, answer, broken, run, unfit
 PREPARE = ""  # run once, before the clock starts: a build
 COMMAND = ""
 RUNS = 7
-SAME_OUTPUT = True  # False for a command that prints times or dates
+SAME_OUTPUT = True  # False for a command that prints times or dates: then only its lines are counted
 
 # -- here comes the text of shared.py
 
@@ -56,6 +58,8 @@ def main():
         if len(outputs) > 1:
             broken("its output differs from run to run; if that has to be so, set SAME_OUTPUT to False")
         result["output"] = int.from_bytes(hashlib.sha256(outputs.pop()).digest()[:6], "big")
+    else:
+        result["lines"] = min(sum(map(bool, output.split(b"\n"))) for _, output in runs)
     answer(**result)
 
 
