@@ -28,6 +28,7 @@ _BEFORE = frozenset(
 _NOTHING = frozenset(
     ("true", "false", ":", "echo", "printf", "exit", "return", "cd", "set", "export", "umask", "sleep")
 )
+_GIVEN = re.compile(r"-[a-z]*c")  # the option of a shell before the command that it runs
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
 _HERE_DOCUMENT = re.compile(r"\s*cat\s*<<-?\s*['\"]?(\w+)['\"]?\s*\n.*\n\s*\1\s*", re.DOTALL)
 
@@ -76,8 +77,9 @@ def _constant(command: str) -> str:
         return _shown(command)
     commands = [words for words in _simple_commands(command, _masked(command)) if words]
     programs = [_program(words) for words in commands]
-    if len(commands) == 1 and programs[0] in _SHELLS and "-c" in commands[0]:
-        inner = commands[0][commands[0].index("-c") + 1 :]
+    given = next((place for place, word in enumerate(commands[0]) if _GIVEN.fullmatch(word)), 0) if commands else 0
+    if len(commands) == 1 and programs[0] in _SHELLS and given:
+        inner = commands[0][given + 1 :]
         return placeholder(_unquoted(inner[0])) if inner else _shown(command)
     return _shown(command) if all(program in _NOTHING for program in programs) else ""
 

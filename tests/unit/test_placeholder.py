@@ -178,3 +178,15 @@ def test_a_guard_that_does_nothing_is_the_users_choice() -> None:
     data = {"evaluator": {"command": "./m", "format": "json", "holdout": "true"}, "guard": {"command": "true"}}
     contract, _ = parse_contract(data, lambda _: None, "sandbox.md")
     assert contract.guard is not None
+
+
+@pytest.mark.parametrize("command", ['bash -lc "echo 1"', "sh -ec true", "bash -euo pipefail -c 'echo 1'"])
+def test_a_constant_behind_the_options_of_a_shell_is_one(command: str) -> None:
+    """Options of the shell do not make a measurement of what it prints."""
+    assert placeholder(command)
+
+
+@pytest.mark.parametrize("command", ["bash -lc 'python3 bench.py'", "bash -euo pipefail -c ./bench", "sh -c"])
+def test_options_of_a_shell_refuse_nothing_else(command: str) -> None:
+    """What is run behind them is what counts."""
+    assert bool(placeholder(command)) == (command == "sh -c")
