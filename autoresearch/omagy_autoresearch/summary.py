@@ -13,6 +13,7 @@ from omagy_autoresearch.names import iteration_folder
 from omagy_autoresearch.plan import AgentKind
 from omagy_autoresearch.run import Blocker, BlockerKind, RunState
 from omagy_autoresearch.spending import cost
+from omagy_autoresearch.stop_conditions import merge_ruling
 
 
 def handoff(
@@ -102,7 +103,11 @@ def _next(state: RunState, run_folder: str, outcome: Outcome, command: str) -> t
     kept = state.tally.keep > 0
     match outcome:
         case Outcome.FINISHED if kept:
-            return (f"you: review with `{review}`", f"you: take it over with `{merge}`")
+            gate = merge_ruling(approved=False, merge_authorized=False, human_merge_only=False).rule
+            return (
+                f"you: review with `{review}`",
+                f"you: take it over with `{merge}`; omagy leaves that to you ({gate})",
+            )
         case Outcome.FINISHED:
             return ("you: nothing was kept, so there is nothing to take over; read the reasons in the ledger",)
         case Outcome.FAILED:

@@ -45,6 +45,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
         [
             f"`git log --stat {BASELINE[:12]}..autoresearch/faster/20260131T120000Z`",
             "`git merge --no-ff autoresearch/",
+            "omagy leaves that to you (STOP-APPROVAL-001)",
         ],
     ),
     "finished without": (
