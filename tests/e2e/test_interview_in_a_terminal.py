@@ -266,6 +266,7 @@ def test_texts_of_the_repository_cannot_steer_the_terminal(repo: Workspace, open
     screen.press("Enter")
     screen.wait("score 3")
     screen.wait("it printed:")
+    screen.wait("What may change?")
     screen.press("C-c")
     screen.wait("status 130")
     assert "What should get better?" in screen.whole(), "nothing was cleared"
