@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fakes.workspace import wait_until
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.processes import SystemProcesses, is_same, start_mark
 from omagy_supervisor.adapters.stops import SignalStops
@@ -18,6 +19,8 @@ from omagy_supervisor.ports import ProcessRef
 @pytest.fixture
 def child() -> Iterator["subprocess.Popen[bytes]"]:
     with subprocess.Popen(["sleep", "600"]) as process:
+        # Popen returns a moment before the system can tell the new program's command line.
+        wait_until(lambda: "600" in psutil.Process(process.pid).cmdline(), "the program is there")
         yield process
         process.kill()
 
