@@ -25,8 +25,9 @@ from omagy_supervisor.adapters.records import FileRecords
 from omagy_supervisor.adapters.rehearsal import RehearsalAgent
 from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.adapters.tmux import Tmux, TmuxTerminal
+from omagy_supervisor.agents import Agent
 from omagy_supervisor.paths import RunFolder, StateRoot
-from omagy_supervisor.ports import Agent, Checkout, Clock, Reporter, Stops, Terminal
+from omagy_supervisor.ports import Checkout, Clock, Reporter, Stops, Terminal
 from omagy_supervisor.recover import LoadedRun
 from omagy_supervisor.settings import Settings, environment_for_programs
 from omagy_supervisor.world import World

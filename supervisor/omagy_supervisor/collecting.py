@@ -14,10 +14,11 @@ from omagy_autoresearch.events import Collected
 from omagy_autoresearch.integrity import Claim, integrity_problem
 from omagy_autoresearch.names import candidate_ref, leftovers_ref, strayed_ref
 from omagy_autoresearch.surface import Surface
+from omagy_supervisor.agents import SessionSpec
 from omagy_supervisor.files import read_regular, shown_path, write_atomic
 from omagy_supervisor.outbox import take_up_questions
 from omagy_supervisor.paths import AttemptFolder
-from omagy_supervisor.ports import Difference, LaneStatus, SessionSpec
+from omagy_supervisor.ports import Difference, LaneStatus
 from omagy_supervisor.world import World
 
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")

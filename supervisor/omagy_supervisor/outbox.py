@@ -14,8 +14,8 @@ from omagy_autoresearch.asking import QuestionRequest, parse_request, request_re
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.questions import Question
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
+from omagy_supervisor.agents import SessionSpec
 from omagy_supervisor.files import make_folder, read_regular, shown_path, write_atomic
-from omagy_supervisor.ports import SessionSpec
 from omagy_supervisor.world import World
 
 _FOLDER = "questions"

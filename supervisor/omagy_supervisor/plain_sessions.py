@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
-from omagy_supervisor.ports import SessionExit
+from omagy_supervisor.agents import SessionExit
 
 _STDERR_TAIL_BYTES = 4096
 _DETAIL_CHARACTERS = 300

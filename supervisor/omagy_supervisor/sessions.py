@@ -20,13 +20,14 @@ from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.steps import RunSession
 from omagy_autoresearch.stop_conditions import QUIET
+from omagy_supervisor.agents import SessionExit, SessionSpec
 from omagy_supervisor.collecting import collect, refuse_changed_attributes
 from omagy_supervisor.files import make_folder, read_regular, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
 from omagy_supervisor.launching import omagy_in_a_session, runner_argv
 from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import AttemptFolder
-from omagy_supervisor.ports import Places, ProcessRef, SessionExit, SessionSpec, Wake
+from omagy_supervisor.ports import Places, ProcessRef, Wake
 from omagy_supervisor.quiet import LOOK_S, QuietWatch
 from omagy_supervisor.world import World
 

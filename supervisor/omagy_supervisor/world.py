@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omagy_autoresearch.events import Event, Record
+from omagy_supervisor.agents import Agent
 from omagy_supervisor.paths import RunFolder
 from omagy_supervisor.ports import (
-    Agent,
     Checkout,
     Clock,
     Evaluator,

@@ -32,18 +32,11 @@ from omagy_autoresearch.run import RunState
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.journal import decode_line, encode_line
+from omagy_supervisor.agents import SessionCommand, SessionExit, SessionSpec
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.outbox import leave_question
 from omagy_supervisor.paths import AttemptFolder, StateRoot
-from omagy_supervisor.ports import (
-    Difference,
-    LaneStatus,
-    ProcessRef,
-    SessionCommand,
-    SessionExit,
-    SessionSpec,
-    Wake,
-)
+from omagy_supervisor.ports import Difference, LaneStatus, ProcessRef, Wake
 from omagy_supervisor.recover import LoadedRun, replay
 from omagy_supervisor.world import World
 

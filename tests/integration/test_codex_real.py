@@ -35,7 +35,7 @@ from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.sessions import Diagnosis, EndingKind, Usage
 from omagy_supervisor.adapters.codex.agent import CodexAgent, Sandbox
 from omagy_supervisor.adapters.codex.install import codex_version, looks_logged_in
-from omagy_supervisor.ports import SessionExit, SessionSpec
+from omagy_supervisor.agents import SessionExit, SessionSpec
 
 NOW = datetime.now(UTC)
 LIMIT_S = 120.0

@@ -16,7 +16,7 @@ from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.sessions import EndingKind
 from omagy_supervisor.adapters.command import CommandAgent
 from omagy_supervisor.adapters.rehearsal import RehearsalAgent
-from omagy_supervisor.ports import Agent, SessionExit, SessionSpec
+from omagy_supervisor.agents import Agent, SessionExit, SessionSpec
 
 QUICKSTART = Path(__file__).parents[2] / "missions" / "quickstart"
 PROPOSALS = Path("missions/quickstart/rehearsal")

@@ -13,7 +13,7 @@ from omagy_autoresearch.sessions import Diagnosis, EndingKind, Usage
 from omagy_supervisor.adapters.codex.agent import CodexAgent
 from omagy_supervisor.adapters.codex.records import Window
 from omagy_supervisor.adapters.codex.resets import reset_moment
-from omagy_supervisor.ports import SessionExit, SessionSpec
+from omagy_supervisor.agents import SessionExit, SessionSpec
 
 NOW = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 THREAD = "01a22bfb-c8c7-74e2-84c8-21392f186c14"

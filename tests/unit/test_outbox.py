@@ -11,8 +11,8 @@ import pytest
 from fakes.ports import RUN_ID, FakeStops, Machine, a_machine, a_world
 from omagy_autoresearch.asking import parse_request
 from omagy_autoresearch.questions import Prompt, Question, Status
+from omagy_supervisor.agents import SessionSpec
 from omagy_supervisor.outbox import leave_question, take_up_questions
-from omagy_supervisor.ports import SessionSpec
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.world import World
 

@@ -8,8 +8,8 @@ import subprocess
 
 from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.sessions import Diagnosis
+from omagy_supervisor.agents import SessionCommand, SessionExit, SessionSpec
 from omagy_supervisor.plain_sessions import diagnose_program
-from omagy_supervisor.ports import SessionCommand, SessionExit, SessionSpec
 
 SHELL = "/bin/sh"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.sessions import Diagnosis
 from omagy_supervisor import rehearsal
+from omagy_supervisor.agents import SessionCommand, SessionExit, SessionSpec
 from omagy_supervisor.plain_sessions import diagnose_program
-from omagy_supervisor.ports import SessionCommand, SessionExit, SessionSpec
 
 
 class RehearsalAgent:

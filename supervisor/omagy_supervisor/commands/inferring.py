@@ -16,12 +16,12 @@ from omagy_supervisor.adapters.evaluator import RESULT_FILE, ShellEvaluator
 from omagy_supervisor.adapters.git.facts import RepositoryFacts
 from omagy_supervisor.adapters.git.private_copy import check_out, make_private_copy
 from omagy_supervisor.adapters.processes import SystemProcesses
+from omagy_supervisor.agents import SessionSpec
 from omagy_supervisor.bootstrap import users_git
 from omagy_supervisor.commands.probing import stoppable
 from omagy_supervisor.commands.trying import private_place
 from omagy_supervisor.measuring import StoppedError
 from omagy_supervisor.paths import RunFolder
-from omagy_supervisor.ports import SessionSpec
 from omagy_supervisor.settings import Settings, environment_for_programs
 
 _LIMIT_S = 600.0

@@ -21,7 +21,7 @@ from omagy_supervisor.adapters.codex.process import Answer, ask
 from omagy_supervisor.adapters.codex.records import read_records
 from omagy_supervisor.adapters.codex.settings import options
 from omagy_supervisor.adapters.codex.text import one_line
-from omagy_supervisor.ports import SessionCommand, SessionExit, SessionSpec
+from omagy_supervisor.agents import SessionCommand, SessionExit, SessionSpec
 
 Sandbox = Literal["workspace", "off", "user"]
 

@@ -14,7 +14,7 @@ from omagy_supervisor.adapters.codex.jsonl import child, parse_object, string
 from omagy_supervisor.adapters.codex.records import SessionRecords
 from omagy_supervisor.adapters.codex.resets import reset_moment
 from omagy_supervisor.adapters.codex.text import one_line
-from omagy_supervisor.ports import SessionExit
+from omagy_supervisor.agents import SessionExit
 
 _LOGIN_STATUSES = (401, 403)
 _REFUSED_TO_START = (1, 2, 126, 127)

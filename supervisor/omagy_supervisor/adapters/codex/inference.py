@@ -13,8 +13,8 @@ from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.evaluation import EvaluatorRun
 from omagy_autoresearch.sessions import EndingKind
 from omagy_supervisor.adapters.codex.agent import CodexAgent
+from omagy_supervisor.agents import SessionExit, SessionSpec
 from omagy_supervisor.files import make_folder, read_regular, write_atomic
-from omagy_supervisor.ports import SessionExit, SessionSpec
 
 _ANSWER_LIMIT = 1 << 16
 _READ_ONLY = ("--sandbox", "read-only")

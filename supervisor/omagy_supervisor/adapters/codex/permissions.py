@@ -21,7 +21,7 @@ from omagy_supervisor.adapters.codex.settings import (
     overrides,
     profile_settings,
 )
-from omagy_supervisor.ports import SessionSpec
+from omagy_supervisor.agents import SessionSpec
 
 Network = Literal["off", "on"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from omagy_autoresearch.sessions import Usage
 from omagy_supervisor.adapters.codex.jsonl import Json, child, count, parse_object, string
 from omagy_supervisor.adapters.codex.settings import codex_home
-from omagy_supervisor.ports import SessionSpec
+from omagy_supervisor.agents import SessionSpec
 
 _HEAD_BYTES = 64_000  # the thread's name stands in the first event
 _TAIL_BYTES = 1_000_000  # how it ended stands in the last few
