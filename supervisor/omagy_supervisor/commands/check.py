@@ -27,7 +27,7 @@ from omagy_supervisor.commands.probing import Patience, ProbePlaces, measure_oft
 from omagy_supervisor.measuring import measure, prepare_checkout, protected_surface
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import say, show, show_data
+from omagy_supervisor.ui.messages import say, show, show_json
 
 _PATIENCE = Patience(most=8, least=3, enough_s=60.0)
 
@@ -158,7 +158,7 @@ def _tell(findings: Findings, plan: RunPlan, *, as_json: bool) -> None:
     ready = not findings.problems
     if as_json:
         answer = {"ready": ready, "problems": findings.problems, "advice": findings.advice, **findings.facts}
-        show_data(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        show_json(answer)
         return
     for line in (*_contract_lines(findings, plan), ""):
         show(line)

@@ -28,7 +28,7 @@ from omagy_supervisor.options import Options
 from omagy_supervisor.scaffold import scaffold
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.survey import survey
-from omagy_supervisor.ui.messages import show, show_data
+from omagy_supervisor.ui.messages import show, show_json
 
 FLAGS = ("--json",)
 VALUES = (
@@ -202,7 +202,7 @@ def _tell(
             "proposal": msgspec.to_builtins(proposal) if proposal else None,
             "next": steps,
         }
-        show_data(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode())
+        show_json(answer)
         return
     show(f"wrote {shown}: {', '.join(names)}")
     for line in _about(proposal, others):

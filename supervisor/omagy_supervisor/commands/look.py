@@ -3,17 +3,15 @@
 import sys
 from datetime import datetime
 
-import msgspec
-
 from omagy_autoresearch.decision import show as show_score
 from omagy_autoresearch.durations import format_duration
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.commands.chosen import chosen_run, state_root
 from omagy_supervisor.commands.follow import follow
-from omagy_supervisor.commands.runs import Overview, RunFacts, overview, run_facts
+from omagy_supervisor.commands.runs import RunFacts, overview, run_facts
 from omagy_supervisor.quiet import LOOK_S
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import say, show, show_data
+from omagy_supervisor.ui.messages import say, show, show_json
 from omagy_supervisor.ui.style import styled
 
 
@@ -21,7 +19,7 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
     """Print all runs of the repository, oldest first."""
     found = overview(state_root(settings))
     if as_json:
-        _show_json(found)
+        show_json(found)
         return 0
     if found.active_elsewhere is not None:
         where = found.active_elsewhere
@@ -57,7 +55,7 @@ def status(settings: Settings, run_id: str | None, *, as_json: bool) -> int:
     """Print one run: how it stands, since when, and the next command."""
     run = run_facts(state_root(settings), run_id)
     if as_json:
-        _show_json(run)
+        show_json(run)
         return 0
     for label, value in _lines(run):
         show(f"{styled(label.ljust(9), 'bold', sys.stdout)} {value}")
@@ -91,10 +89,6 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
     if run.open_question is not None:
         lines.append(("question", f"{run.open_question.id}: {run.open_question.question}"))
     return [*lines, ("next", run.next_command)]
-
-
-def _show_json(value: RunFacts | Overview) -> None:
-    show_data(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def watch(settings: Settings, run_id: str | None) -> int:

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from omagy_autoresearch.answering import answers_from_data, answers_from_words
 from omagy_autoresearch.asking import QuestionRequest, parse_request
 from omagy_autoresearch.errors import ContractError, ExitStatus
@@ -21,7 +19,7 @@ from omagy_supervisor.commands.help import QUESTION
 from omagy_supervisor.commands.questions import answering_command, end_session, refuse_in_session, told
 from omagy_supervisor.options import Options, read_options
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import say, show, show_data
+from omagy_supervisor.ui.messages import say, show, show_json
 from omagy_supervisor.ui.question_text import question_lines
 
 _USAGE = "omagy question --help"
@@ -68,7 +66,7 @@ def _ask(options: Options, settings: Settings) -> int:
         )
     asked = ask(_request(options), settings, Renderer(named))
     if options.has("--json"):
-        _show_json(told(asked, settings))
+        show_json(told(asked, settings))
     else:
         _tell(asked, settings)
     return int(_EXIT[asked.status])
@@ -116,7 +114,7 @@ def _list(words: list[str], options: Options, settings: Settings) -> int:  # noq
         raise ContractError("list takes no words", _USAGE)
     found = _files().all()
     if options.has("--json"):
-        _show_json({"questions": [record_of(one) for one in found]})
+        show_json({"questions": [record_of(one) for one in found]})
         return 0
     if not found:
         show("No questions in this repository.")
@@ -128,7 +126,7 @@ def _list(words: list[str], options: Options, settings: Settings) -> int:  # noq
 def _show(words: list[str], options: Options, settings: Settings) -> int:  # noqa: ARG001 - verbs have one signature
     found = _files().find(_one_id(words, "show"))
     if options.has("--json"):
-        _show_json(record_of(found))
+        show_json(record_of(found))
         return 0
     of_run = f", run {found.run_id}" if found.run_id else ""
     show(f"{found.id} ({found.status}{of_run})")
@@ -168,7 +166,7 @@ def _answer_here(files: QuestionFiles, asked: Question, options: Options, settin
 
 def _answered(asked: Question, options: Options, settings: Settings) -> int:
     if options.has("--json"):
-        _show_json(told(asked, settings))
+        show_json(told(asked, settings))
         return 0
     say(f"question {asked.id} is answered: {one_line('; '.join(answer.text for answer in asked.answers), 200)}")
     _tell_run(asked)
@@ -179,7 +177,7 @@ def _cancel(words: list[str], options: Options, settings: Settings) -> int:
     refuse_in_session(settings, "cancel")
     asked = _files().cancel(_one_id(words, "cancel"), SystemClock().now())
     if options.has("--json"):
-        _show_json(told(asked, settings))
+        show_json(told(asked, settings))
         return 0
     say(f"question {asked.id} is cancelled; nobody waits for its answer any more")
     _tell_run(asked)
@@ -209,7 +207,3 @@ _VERBS: dict[str, Callable[[list[str], Options, Settings], int]] = {
     "answer": _answer,
     "cancel": _cancel,
 }
-
-
-def _show_json(value: Any) -> None:
-    show_data(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

@@ -1,9 +1,5 @@
 """``omagy stop-conditions list | evaluate``: the rules, and the one that applies to what was observed."""
 
-from typing import Any
-
-import msgspec
-
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.observation import KEYS
@@ -12,7 +8,7 @@ from omagy_autoresearch.stop_conditions import RULES, TERMS, Rule, Ruling, evalu
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.options import Options, read_options
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import show, show_data
+from omagy_supervisor.ui.messages import show, show_json
 
 _VERBS = ("list", "evaluate")
 _HELP = """omagy stop-conditions list [--json]
@@ -58,7 +54,7 @@ def stop_conditions(words: list[str], settings: Settings) -> int:
 
 def _list(*, as_json: bool) -> int:
     if as_json:
-        _show_json({"rules": RULES, "terms": TERMS})
+        show_json({"rules": RULES, "terms": TERMS})
         return 0
     for rule in RULES:
         effect = "stop" if rule.effect == "stop" else "go on"
@@ -82,7 +78,7 @@ def _evaluate(options: Options) -> int:
         observation.setdefault("now", SystemClock().now().isoformat())
     ruling = evaluate(observation)
     if options.has("--json"):
-        _show_json(ruling)
+        show_json(ruling)
         return 0
     for line in _lines(ruling):
         show(line)
@@ -102,7 +98,3 @@ def _lines(ruling: Ruling) -> list[str]:
         used = f"{format_duration(ruling.watch.waited_s)} of {format_duration(ruling.watch.budget_s)}"
         lines.append(f"  watch: {used}{', used up: read the state anew' if ruling.watch.exceeded else ''}")
     return lines
-
-
-def _show_json(value: Any) -> None:
-    show_data(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

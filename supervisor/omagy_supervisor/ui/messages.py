@@ -53,6 +53,13 @@ def show_data(text: str) -> None:
     _answer(_spelt(text, sys.stdout.encoding or "utf-8"))
 
 
+def show_json(value: object) -> None:
+    """Print ``value`` on stdout as JSON that a person can read, too."""
+    import msgspec
+
+    show_data(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
 def forget_answer() -> None:
     """What could not be written of an answer is not tried again when the program ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
