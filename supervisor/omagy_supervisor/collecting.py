@@ -18,7 +18,7 @@ from omagy_supervisor.agents import SessionSpec
 from omagy_supervisor.files import read_regular, shown_path, write_atomic
 from omagy_supervisor.outbox import take_up_questions
 from omagy_supervisor.paths import AttemptFolder
-from omagy_supervisor.ports import Difference, LaneStatus
+from omagy_supervisor.ports import Difference, LaneStatus, Pinned
 from omagy_supervisor.world import World
 
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
@@ -33,23 +33,21 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     candidate = artifact if isinstance(artifact, Candidate) else None
     status = _look(world, candidate)
     moved = status.head not in ("", spec.base_commit)
-    descends, incomplete = _pin(world, spec, status.head) if moved else (False, "")
-    moved = moved and not incomplete
+    pinned, incomplete = _pin(world, spec, status.head) if moved else (None, "")
     _pin_strayed_branch(world, spec, status)
-    difference = world.lane.difference(spec.base_commit, status.head) if moved else None
     problem = artifact.reason if isinstance(artifact, Malformed) else ""
     if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
-        problem = incomplete or _integrity(world, spec, candidate, status.head, descends)
+        problem = incomplete or _integrity(world, spec, candidate, status.head, pinned)
     return Collected(
         head=status.head,
         candidate=candidate,
         problem=problem,
-        candidate_commit=status.head if moved else None,
+        candidate_commit=status.head if pinned else None,
         dirty_files=tuple(map(shown_path, status.dirty[:20])),
         leftovers_ref=_save_leftovers(world, spec, candidate, status),
-        diff=difference.stat if difference else None,
+        diff=pinned.difference.stat if pinned else None,
         question_id=world.questions.open_question(spec.run_id),
-        violation=_violation(world, difference, status.head, surface) if difference and descends else "",
+        violation=_violation(world, pinned.difference, status.head, surface) if pinned and pinned.descends else "",
     )
 
 
@@ -62,12 +60,12 @@ def _look(world: World, candidate: Candidate | None) -> LaneStatus:
     return world.lane.take_over() if goes_on else status
 
 
-def _pin(world: World, spec: SessionSpec, head: str) -> tuple[bool, str]:
-    """Keep what the session committed; says whether it descends from the base, and why it cannot be kept."""
+def _pin(world: World, spec: SessionSpec, head: str) -> tuple[Pinned | None, str]:
+    """Keep what the session committed, or say why it cannot be kept."""
     try:
         return world.lane.pin(candidate_ref(spec.run_id, spec.iteration, spec.attempt), head, spec.base_commit), ""
     except IncompleteCommitError as error:
-        return False, error.message
+        return None, error.message
 
 
 def _violation(world: World, difference: Difference, head: str, surface: Surface) -> str:
@@ -135,13 +133,13 @@ def _pin_strayed_branch(world: World, spec: SessionSpec, status: LaneStatus) -> 
             world.lane.pin(strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
 
 
-def _integrity(world: World, spec: SessionSpec, candidate: Candidate, head: str, descends: bool) -> str:
+def _integrity(world: World, spec: SessionSpec, candidate: Candidate, head: str, pinned: Pinned | None) -> str:
     base = spec.base_commit
     claim = Claim(
         candidate=_resolve(world, candidate.candidate_commit or "", head),
         base=_resolve(world, candidate.base_commit, base),
         head=head,
-        descends=descends,
+        descends=pinned is not None and pinned.descends,
     )
     return integrity_problem(claim, base)
 

@@ -128,6 +128,14 @@ class Difference:
     stat: DiffStat
 
 
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A commit that is kept: whether it descends from the base, and in what it differs from it."""
+
+    descends: bool
+    difference: Difference
+
+
 class Lane(Protocol):
     """The branch and worktree of one run. Every method can be repeated after a crash."""
 
@@ -163,14 +171,12 @@ class Lane(Protocol):
         """The commit of the lane's branch, wherever HEAD is; None when the branch is gone."""
         ...
 
-    def pin(self, ref: str, commit: str, base: str) -> bool:
-        """Keep ``commit`` reachable under ``ref`` and durable; says whether it descends from ``base``.
+    def pin(self, ref: str, commit: str, base: str) -> Pinned:
+        """Keep ``commit`` reachable under ``ref`` and durable.
 
-        Raises IncompleteCommitError when it cannot be kept because objects of it are missing.
+        Raises IncompleteCommitError when it cannot be kept because objects of it are missing or damaged.
         """
         ...
-
-    def difference(self, base: str, commit: str) -> Difference: ...
 
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         """The path for which no checkout can hold ``commit`` (one below ``.git``, say); empty when one can.

@@ -36,7 +36,7 @@ from omagy_supervisor.agents import SessionCommand, SessionExit, SessionSpec
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.outbox import leave_question
 from omagy_supervisor.paths import AttemptFolder, StateRoot
-from omagy_supervisor.ports import Difference, LaneStatus, ProcessRef, Wake
+from omagy_supervisor.ports import Difference, LaneStatus, Pinned, ProcessRef, Wake
 from omagy_supervisor.recover import LoadedRun, replay
 from omagy_supervisor.world import World
 
@@ -277,12 +277,10 @@ class FakeLane:
     def branch_tip(self) -> str | None:
         return self._machine.branch
 
-    def pin(self, ref: str, commit: str, base: str) -> bool:
+    def pin(self, ref: str, commit: str, base: str) -> Pinned:
         self._machine.refs[ref] = commit
-        return self._machine.descends(commit, base)
-
-    def difference(self, base: str, commit: str) -> Difference:
-        return Difference((Change("value.txt", "100644", "100644"),), DiffStat(1, 1, 1))
+        difference = Difference((Change("value.txt", "100644", "100644"),), DiffStat(1, 1, 1))
+        return Pinned(self._machine.descends(commit, base), difference)
 
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         return ""

@@ -190,12 +190,12 @@ def test_descent_cannot_be_forged_by_a_path(place: Place) -> None:
         (place.folder / f"x{separator}-{place.base}").write_text(str(number))
         place.sh(f"git add x* && git commit -qm orphan && git branch -qf orphan{number}")
         orphan = place.ws.git("rev-parse", "HEAD", cwd=place.folder)
-        assert place.lane.pin(candidate_ref(RUN, number, 1), orphan, place.base) is False
+        assert not place.lane.pin(candidate_ref(RUN, number, 1), orphan, place.base).descends
         place.sh(f"git checkout -qf {BRANCH} && git branch -D -q other orphan{number} || true")
     place.lane.converge(place.base)
     made = place.commit("2")
-    assert place.lane.pin(candidate_ref(RUN, 9, 1), made, place.base) is True
-    assert place.lane.pin(candidate_ref(RUN, 10, 1), place.base, place.base) is True
+    assert place.lane.pin(candidate_ref(RUN, 9, 1), made, place.base).descends
+    assert place.lane.pin(candidate_ref(RUN, 10, 1), place.base, place.base).descends
 
 
 def test_descent_is_seen_through_merges_and_not_seen_from_the_side_or_backwards(place: Place) -> None:
@@ -213,7 +213,7 @@ def test_descent_is_seen_through_merges_and_not_seen_from_the_side_or_backwards(
         (side, first),
         (first, second),
     ]
-    found = [place.lane.pin(candidate_ref(RUN, number, 1), *pair) for number, pair in enumerate(asked)]
+    found = [place.lane.pin(candidate_ref(RUN, number, 1), *pair).descends for number, pair in enumerate(asked)]
     assert found == [True, True, True, True, False, False]
 
 
@@ -230,7 +230,7 @@ def test_a_planted_commit_graph_is_not_believed(place: Place) -> None:
     # The graph's rows are found by id: swapping the two ids gives the orphan the child's parent.
     one, other = bytes.fromhex(orphan), bytes.fromhex(child)
     graph.write_bytes(forged.replace(one, b"!" * 20).replace(other, one).replace(b"!" * 20, other))
-    assert place.lane.pin(candidate_ref(RUN, 1, 1), orphan, place.base) is False
+    assert not place.lane.pin(candidate_ref(RUN, 1, 1), orphan, place.base).descends
 
 
 # -- looking only where something can have happened
@@ -437,6 +437,18 @@ def test_an_object_that_a_session_emptied_is_not_handed_in(place: Place) -> None
     path.unlink()
     path.touch()
     with pytest.raises(IncompleteCommitError, match="empty"):
+        place.lane.pin(candidate_ref(RUN, 1, 1), head, place.base)
+    place.comes_back()
+
+
+def test_an_object_that_a_session_damaged_is_not_handed_in(place: Place) -> None:
+    """It is there, and not empty: only who reads it sees what became of it."""
+    head = place.commit("55")
+    blob = place.ws.git("rev-parse", "HEAD:value.txt", cwd=place.folder)
+    path = place.ws.root / ".git/objects" / blob[:2] / blob[2:]
+    path.chmod(0o600)
+    path.write_bytes(path.read_bytes()[:-6] + b"nobody")
+    with pytest.raises(IncompleteCommitError, match="corrupt"):
         place.lane.pin(candidate_ref(RUN, 1, 1), head, place.base)
     place.comes_back()
 
@@ -793,7 +805,7 @@ def test_locks_of_killed_commands_are_removed_without_reading_every_ref(
         lock = place.ws.root / f".git/{ref}.lock"
         lock.touch()
     lane.advance_kept(place.base)
-    assert lane.pin(candidate_ref(RUN, 8, 1), place.base, place.base)
+    assert lane.pin(candidate_ref(RUN, 8, 1), place.base, place.base).descends
 
 
 @pytest.fixture

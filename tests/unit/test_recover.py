@@ -15,7 +15,7 @@ from omagy_autoresearch.prompt import Asked
 from omagy_autoresearch.questions import Question
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder, StateRoot
-from omagy_supervisor.ports import Difference, LaneStatus
+from omagy_supervisor.ports import Difference, LaneStatus, Pinned
 from omagy_supervisor.recover import (
     known_runs,
     read_manifest,
@@ -78,12 +78,9 @@ class StandingLane:
     def branch_tip(self) -> str | None:
         return self._status.head
 
-    def pin(self, ref: str, commit: str, base: str) -> bool:
+    def pin(self, ref: str, commit: str, base: str) -> Pinned:
         self.calls.append(f"pin {commit} {ref}")
-        return True
-
-    def difference(self, base: str, commit: str) -> Difference:
-        return Difference((), DiffStat(0, 0, 0))
+        return Pinned(descends=True, difference=Difference((), DiffStat(0, 0, 0)))
 
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         return ""

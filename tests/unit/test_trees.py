@@ -4,9 +4,10 @@ import pytest
 
 from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.surface import Change
-from omagy_supervisor.adapters.git.trees import is_plain, read_difference
+from omagy_supervisor.adapters.git.trees import is_plain, new_objects, read_difference
 
 _RAW = b":100644 %s 1111111 2222222 M\0%s\0"
+_ROW = b":%s %s %s %s M\0%s\0"
 
 
 def test_paths_that_look_like_rows_are_paths() -> None:
@@ -22,6 +23,23 @@ def test_paths_that_look_like_rows_are_paths() -> None:
 
 def test_a_binary_file_counts_without_lines() -> None:
     assert read_difference(_RAW % (b"100644", b"a") + b"-\t-\ta\0").stat == DiffStat(1, 0, 0)
+
+
+def test_trees_are_objects_and_no_changes_and_links_to_commits_are_changes_and_no_objects() -> None:
+    """Nothing that is gone is an object of the new side."""
+    folder, file, link, nothing = b"040000", b"100644", b"160000", b"000000"
+    out = (
+        _ROW % (folder, folder, b"1", b"2", b"dir")
+        + _ROW % (nothing, file, b"0", b"3", b"dir/new")
+        + _ROW % (file, nothing, b"4", b"0", b"gone")
+        + _ROW % (nothing, folder, b"0", b"5", b"gone")
+        + _ROW % (link, link, b"6", b"7", b"module")
+        + b"1\t0\tdir/new\0"
+        + b"0\t1\tgone\0"
+        + b"1\t1\tmodule\0"
+    )
+    assert new_objects(out) == [b"2", b"3", b"5"]
+    assert [change.path for change in read_difference(out).changes] == ["dir/new", "gone", "module"]
 
 
 def test_commits_that_are_equal_differ_in_nothing() -> None:

@@ -155,7 +155,7 @@ class Git:
 def failure(folder: Path, args: Sequence[str], status: int, err: str) -> RepositoryError:
     """A command that failed, as the error that tells of it: only damaged objects are beyond mending."""
     hint = _hint(err)
-    message = f"git {_verb(args)} failed in {folder}: {_words(err, status)}"
+    message = f"git {_verb(args)} failed in {folder}: {git_words(err, status)}"
     return RepositoryError(message, hint, recoverable=bool(hint) or not _DAMAGED.search(err))
 
 
@@ -164,7 +164,8 @@ def _verb(args: Sequence[str]) -> str:
     return next((word for place, word in enumerate(args) if word[:1] != "-" and place not in settings), "")
 
 
-def _words(err: str, status: int) -> str:
+def git_words(err: str, status: int) -> str:
+    """What git said of a failure, without its advice, or its exit ``status`` where it said nothing."""
     lines = [line for line in err.strip().splitlines() if not line.startswith(("hint:", "warning:"))]
     return " ".join(lines)[:600] or f"exit status {status}"
 

@@ -19,6 +19,7 @@ from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git, failure
+from omagy_supervisor.adapters.git.descent import brought
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
 from omagy_supervisor.adapters.git.index import LaneIndex
 from omagy_supervisor.adapters.git.lane_git import LaneGit
@@ -27,10 +28,10 @@ from omagy_supervisor.adapters.git.objects import make_durable, remove_empty
 from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
-from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, read_difference
+from omagy_supervisor.adapters.git.trees import dependency_key, is_plain
 from omagy_supervisor.files import fsync_dir
 from omagy_supervisor.machine import monotonic_s
-from omagy_supervisor.ports import Difference, LaneStatus
+from omagy_supervisor.ports import LaneStatus, Pinned
 
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
@@ -208,10 +209,6 @@ class GitLane:
         status, out, _ = self._git.status("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
         return out.decode().strip() if status == 0 else None
 
-    def difference(self, base: str, commit: str) -> Difference:
-        form = ("-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff")
-        return read_difference(self._git.run("diff-tree", *form, base, commit))
-
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         if all(is_plain(change.path) for change in changes):
             return ""
@@ -235,20 +232,15 @@ class GitLane:
         status, out, _ = self._git.status("rev-parse", "--verify", "--quiet", self._ref)
         return out.decode().strip() if status == 0 else None
 
-    def pin(self, ref: str, commit: str, base: str) -> bool:
-        listing = ("rev-list", "--objects", "--no-object-names", "--parents", commit, f"^{base}")
-        status, out, err = self._git.status(*listing)
-        if status != 0:
-            raise self._incomplete(commit, " ".join(err.split())[:200])
-        rows = [row.split(b" ") for row in out.split(b"\n")]  # an object, and the parents of one that is a commit
+    def pin(self, ref: str, commit: str, base: str) -> Pinned:
         try:
-            make_durable(self.common_dir, (oid for oid, *_ in rows))
+            found = brought(self._git, commit, base)
+            make_durable(self.common_dir, found.objects)
         except IncompleteCommitError as error:
             raise self._incomplete(commit, error.message) from None
         self._update_ref(ref, commit)
         self._saved.add(commit)
-        # What came on top of the base begins with a child of it.
-        return commit == base or any(base.encode() in parents for _, *parents in rows)
+        return Pinned(found.descends, found.difference)
 
     def _incomplete(self, commit: str, why: str) -> IncompleteCommitError:
         self._saved.add(commit)

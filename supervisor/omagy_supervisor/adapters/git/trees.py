@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+from typing import NamedTuple
 
 from omagy_autoresearch.ledger import DiffStat
 from omagy_autoresearch.surface import Change
@@ -18,6 +19,8 @@ _PINS = re.compile(
 _PLAIN_NAME = "[A-Za-z0-9_+@=,%-][A-Za-z0-9_+@=,%. -]*"
 _PLAIN = re.compile(f"{_PLAIN_NAME}(?:/{_PLAIN_NAME})*")
 
+_NOTHING, _FOLDER, _COMMIT = "000000", "040000", "160000"
+
 
 def is_plain(path: str) -> bool:
     """True when git takes ``path`` on every file system, without asking it.
@@ -29,20 +32,42 @@ def is_plain(path: str) -> bool:
 
 
 def read_difference(out: bytes) -> Difference:
-    """What ``diff-tree -z --raw --numstat --no-renames`` says: modes and a path in turn, then rows of numbers.
+    """What ``diff-tree -z --raw --numstat --no-renames`` says of files and links to commits."""
+    rows, numbers = _read_rows(out)
+    changes = [Change(path, row.old_mode, row.new_mode) for row, path in rows if not row.is_folder]
+    stat = DiffStat(len(numbers), sum(added for added, _ in numbers), sum(removed for _, removed in numbers))
+    return Difference(tuple(changes), stat)
+
+
+def new_objects(out: bytes) -> list[bytes]:
+    """The ids of trees and files on the new side of what ``diff-tree -t -z --raw --no-abbrev`` shows."""
+    return [row.new_id for row, _ in _read_rows(out)[0] if row.new_mode not in (_NOTHING, _COMMIT)]
+
+
+class _Row(NamedTuple):
+    old_mode: str
+    new_mode: str
+    new_id: bytes
+
+    @property
+    def is_folder(self) -> bool:
+        return _FOLDER in (self.old_mode, self.new_mode)
+
+
+def _read_rows(out: bytes) -> tuple[list[tuple[_Row, str]], list[tuple[int, int]]]:
+    """A row and its path in turn, then rows of numbers: lines added and removed.
 
     A path can look like a row of either kind, so it is known by its place.
     """
     fields = iter(out.split(b"\0"))
-    changes, numbers = [], []
+    rows, numbers = [], []
     for field in fields:
         if field.startswith(b":"):
-            changes.append(Change(os.fsdecode(next(fields)), *_modes(field)))
+            rows.append((_row(field), os.fsdecode(next(fields))))
         elif field:
             added, removed, _ = field.split(b"\t", 2)
             numbers.append((_number(added), _number(removed)))
-    stat = DiffStat(len(numbers), sum(added for added, _ in numbers), sum(removed for _, removed in numbers))
-    return Difference(tuple(changes), stat)
+    return rows, numbers
 
 
 def _number(field: bytes) -> int:
@@ -50,9 +75,9 @@ def _number(field: bytes) -> int:
     return int(field) if field.isdigit() else 0
 
 
-def _modes(row: bytes) -> tuple[str, str]:
-    old, new, *_ = row.removeprefix(b":").split(b" ")
-    return old.decode(), new.decode()
+def _row(field: bytes) -> _Row:
+    old_mode, new_mode, _, new_id, _ = field.removeprefix(b":").split(b" ")
+    return _Row(old_mode.decode(), new_mode.decode(), new_id)
 
 
 def dependency_key(listing: bytes) -> str:
