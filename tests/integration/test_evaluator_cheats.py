@@ -108,14 +108,14 @@ def cobertura(**files: str) -> str:
 
 
 def test_a_benchmark_that_code_ends_early_is_no_faster(tmp_path: Path) -> None:
-    """Its times differ from run to run, but that it no longer tells them is seen."""
+    """Its times differ from run to run, but that it no longer tells them is seen. Faster code still passes."""
     bench = "import time\n\nimport shapes\n\nstart = time.perf_counter()\n"
     bench += "shapes.area(3000)\nprint(time.perf_counter() - start)\n"
-    slow = "import time\n\n\ndef area(side):\n    time.sleep(0.05)\n    return side * side\n"
-    evaluator = proposed(tmp_path, {"shapes.py": slow, "bench.py": bench}, Measure.SPEED, "bench.py")
+    code = "def area(side):\n    return sum([side] * side)\n"
+    evaluator = proposed(tmp_path, {"shapes.py": code, "bench.py": bench}, Measure.SPEED, "bench.py")
     leaves = "import sys\n\nif 'bench' in sys.argv[0]:\n    sys.exit(0)\n\n\n"
-    assert not gains(evaluator, {"shapes.py": leaves + slow})
-    assert gains(evaluator, {"shapes.py": slow.replace("    time.sleep(0.05)\n", "")})
+    assert not gains(evaluator, {"shapes.py": leaves + code})
+    assert evaluator.run({"shapes.py": code.replace("sum([side] * side)", "side * side")})[PASS]
 
 
 @pytest.mark.parametrize(
