@@ -23,11 +23,11 @@ from omagy_supervisor.active import last_pointer
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
 from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
-from omagy_supervisor.adapters.processes import SystemProcesses, start_mark
+from omagy_supervisor.adapters.processes import start_mark
 from omagy_supervisor.adapters.questions import QuestionFiles
-from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
 from omagy_supervisor.files import cannot_write, fsync_dir, make_folder
+from omagy_supervisor.interrupted import end_session_of_interrupted_run, end_sessions
 from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.loop import drive, record
 from omagy_supervisor.machine import this_machine
@@ -66,9 +66,8 @@ def supervise(
     root = StateRoot(Path(request.repo_root))
     folder = root.run(request.run_id)
     with _locked(root), enlisted(root, request.run_id):
-        if isinstance(request, Fresh):
-            _end_session_of_interrupted_run(root)
         run = _create(folder, request) if isinstance(request, Fresh) else _load(root, request)
+        end_session_of_interrupted_run(root, request.run_id)
         os.chdir(folder.root)
         reporter = make_reporter(folder)
         stops = make_stops(folder, SystemClock())
@@ -98,7 +97,7 @@ def _drive(world: World, state: RunState) -> RunState:
         return drive(world, state)
     except Exception as error:
         if not _can_be_read_back(world.folder):
-            _end_sessions(state.plan.worktree_path)
+            end_sessions(state.plan.worktree_path)
             raise _records_gone(world, state) from error
         if not isinstance(error, OmagyError):
             world.reporter.note(f"a fault of omagy's own:\n{traceback.format_exc()}")
@@ -219,35 +218,6 @@ def _point_to(root: StateRoot, run_id: str, settings: Settings, *, active: bool)
 
 
 # -- a new run
-
-
-def _end_session_of_interrupted_run(root: StateRoot) -> None:
-    """A session that outlived its supervisor works, and costs, for nobody once another run is started.
-
-    What it leaves in its lane is collected when that run is resumed.
-    """
-    pointer = last_pointer(root)
-    if pointer is None or not pointer.active:
-        return
-    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
-    worktree = _worktree_of(its_root.run(pointer.run_id))
-    if worktree is not None:
-        _end_sessions(worktree)
-
-
-def _end_sessions(worktree: str) -> None:
-    """End whatever works in the lane at ``worktree``: sessions and measurements."""
-    clock = SystemClock()
-    sweeper = SystemProcesses(SignalStops(Path(os.devnull), clock), clock)
-    sweeper.sweep(sessions_cookie(worktree))
-    sweeper.sweep(evaluator_cookie(worktree))
-
-
-def _worktree_of(folder: RunFolder) -> str | None:
-    try:
-        return replay(*read_journal(folder.journal)).state.plan.worktree_path
-    except StorageError:
-        return None
 
 
 def _create(folder: RunFolder, request: Fresh) -> LoadedRun:

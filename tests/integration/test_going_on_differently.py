@@ -2,6 +2,8 @@
 
 import sys
 
+import pytest
+
 from fakes.workspace import AGENT, Workspace, candidate, noop, wait_until
 
 
@@ -25,22 +27,36 @@ def test_a_resume_takes_the_agent_it_names_at_once(ws: Workspace) -> None:
     assert ws.manifest()["last_kept_score"] == 7
 
 
-def test_a_new_run_ends_the_session_of_an_interrupted_one(ws: Workspace) -> None:
-    """A session whose supervisor died does not work on, and cost, beside the next run; its run can still go on."""
+@pytest.mark.parametrize("next_run", ["a launch", "a resume"])
+def test_another_run_ends_the_session_of_an_interrupted_one(ws: Workspace, next_run: str) -> None:
+    """A session whose supervisor died does not work on, and cost, beside the next run; its run can still go on.
+
+    That nobody let it finish is no error of the agent's.
+    """
     ws.mission("budget:\n  max_iterations: 1\n")
     ws.commit()
-    ws.plan(default=[{"write": {"value.txt": "5"}}, {"hang": True}])
+    stopped = None
+    if next_run == "a resume":
+        ws.plan(default=[{"hang": True}])
+        process = ws.start_launch()
+        stopped = ws.wait_for_run()
+        ws.wait_for_session()
+        assert ws.omagy("autoresearch", "stop").returncode == 0
+        process.wait()
+    ws.plan(default=[{"write": {"value.txt": "5"}}, {"print": "half done"}, {"hang": True}])
     first = ws.start_launch()
-    interrupted = ws.wait_for_run()
-    ws.wait_for_session()
+    wait_until(lambda: bool(set(ws.run_ids()) - {stopped}), "the run")
+    (interrupted,) = set(ws.run_ids()) - {stopped}
+    log = ws.folder(interrupted) / "iterations/0001/session.log"
+    wait_until(lambda: log.exists() and "half done" in log.read_text(), "the session")
     first.kill()
     first.wait()
     ws.plan(default=candidate(3))
-    done = ws.launch()
-    assert done.returncode == 0
-    assert f"run {interrupted} was interrupted" in done.stderr
+    done = ws.launch() if stopped is None else ws.resume(stopped)
+    assert done.returncode == 0, done.stderr
     wait_until(lambda: not ws.own_processes(), "the end of everything the interrupted run had started")
     assert ws.resume(interrupted).returncode == 0
+    assert ws.decisions(interrupted) == ["baseline", "keep"]
     assert "leftovers" in ws.git("for-each-ref", f"refs/omagy/{interrupted}")
 
 

@@ -125,12 +125,15 @@ class SystemProcesses:
             leader.terminate()
             if _ends_within(leader, grace_s):
                 return
-            tree = [*leader.children(recursive=True), leader]
-            for member in tree:
-                with contextlib.suppress(psutil.Error):
-                    member.kill()
-            for member in tree:
-                _ends_within(member, _KILLED_S)
+            _kill_with_all_below(leader)
+
+    def kill(self, process: ProcessRef) -> None:
+        """End ``process`` and its descendants before it can do anything about it."""
+        with contextlib.suppress(psutil.Error):
+            leader = psutil.Process(process.pid)
+            if self.alive(process):
+                leader.suspend()  # or it would take note of the end of its children
+                _kill_with_all_below(leader)
 
     def sweep(self, cookie: str) -> int:
         killed = 0
@@ -144,6 +147,15 @@ class SystemProcesses:
                     killed += 1
             psutil.wait_procs(found, timeout=1)
         return killed
+
+
+def _kill_with_all_below(leader: psutil.Process) -> None:
+    tree = [*leader.children(recursive=True), leader]
+    for member in tree:
+        with contextlib.suppress(psutil.Error):
+            member.kill()
+    for member in tree:
+        _ends_within(member, _KILLED_S)
 
 
 def _ends_within(process: psutil.Process, limit_s: float) -> bool:
