@@ -45,7 +45,10 @@ class RunPlan(Struct, frozen=True):
     wait_for_limits: bool = True
     allow_broken_baseline: bool = False
     pause_scale: float = 1.0
-    sparse: bool | None = None  # whether the repository checks out a part of itself; runs of older versions ask git
+    # What the repository said at launch of what its files hold, as git's key=value; runs of older versions ask git.
+    git_settings: tuple[str, ...] = ()
+    sparse: bool | None = None  # whether it checks out a part of itself; runs of older versions ask git
+    sparse_patterns: bytes | None = None  # which part
     results_in_lane: bool = True  # false where the repository tracks a results.tsv of its own
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from omagy_autoresearch.errors import BlockedError
@@ -33,22 +34,27 @@ from omagy_supervisor.settings import Settings, environment_for_programs
 from omagy_supervisor.world import World
 
 
-def users_git(settings: Settings, folder: Path) -> Git:
-    """git as omagy uses it, with what is kept of the user's configuration."""
-    carried, identity = carried_settings(settings.environment, folder)
+def users_git(settings: Settings, folder: Path, settled: Sequence[str] = ()) -> Git:
+    """git as omagy uses it, with what is kept of the user's configuration, ``settled`` as it was earlier."""
+    carried, identity = carried_settings(settings.environment, folder, settled)
     return Git(carried, identity)
 
 
+def _git_of_run(settings: Settings, plan: RunPlan) -> Git:
+    """What a session set in the repository's configuration since the launch counts in no later life of the run."""
+    return users_git(settings, Path(plan.repo_root), plan.git_settings)
+
+
 def make_lane(settings: Settings, plan: RunPlan) -> GitLane:
-    root = Path(plan.repo_root)
-    return GitLane(users_git(settings, root), plan, StateRoot(root).run(plan.run_id).root / "set-aside")
+    folder = StateRoot(Path(plan.repo_root)).run(plan.run_id)
+    return GitLane(_git_of_run(settings, plan), plan, folder.root / "set-aside")
 
 
 def make_checkout(settings: Settings, plan: RunPlan, lane: GitLane) -> Checkout:
     """Where the run measures its commits (evaluator.isolation)."""
     if plan.contract.evaluator.isolation == "lane":
         return LaneCheckout(lane)
-    return FreshCheckout(users_git(settings, Path(plan.repo_root)), plan)
+    return FreshCheckout(_git_of_run(settings, plan), plan)
 
 
 def make_agent(choice: AgentChoice, plan: RunPlan, settings: Settings, clock: Clock) -> Agent:

@@ -83,3 +83,14 @@ def test_a_run_without_a_manifest_is_listed_with_its_remedy(ws: Workspace) -> No
     assert f"omagy autoresearch rebuild {run_id}" in ws.omagy("autoresearch", "list").stderr
     assert ws.omagy("autoresearch", "rebuild", run_id).returncode == 0
     assert run_id in ws.omagy("autoresearch", "list").stdout
+
+
+def test_settings_that_a_session_planted_are_not_the_users_in_the_next_life(ws: Workspace) -> None:
+    """What files hold is what it was at launch, whatever the repository's configuration says when the run goes on."""
+    ws.mission()
+    ws.commit()
+    plant = {"sh": "git config core.autocrlf true; git config core.filemode false"}
+    ws.plan(i1=[plant, {"artifact": {"status": "abort"}}], i2=[{"sh": "rm value.txt"}, *noop()])
+    assert ws.launch("--max-iterations", "2").returncode == 3
+    assert ws.resume(ws.run_id()).returncode == 0
+    assert (ws.lane() / "value.txt").read_bytes() == b"1\n"

@@ -22,7 +22,8 @@ from omagy_autoresearch.names import candidate_ref, kept_ref, leftovers_ref
 from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
 from omagy_supervisor.adapters.git import commands, leftovers
 from omagy_supervisor.adapters.git.checkout import FreshCheckout
-from omagy_supervisor.adapters.git.commands import Git, carried_settings
+from omagy_supervisor.adapters.git.commands import Git, carried_settings, settled_settings
+from omagy_supervisor.adapters.git.facts import find_repository, sparse_patterns
 from omagy_supervisor.adapters.git.lane import GitLane
 from omagy_supervisor.ports import LaneStatus
 
@@ -38,6 +39,8 @@ class Place:
         ws.mission()
         self.base = ws.commit()
         root = str(ws.root)
+        facts = find_repository(Git(), ws.root)
+        patterns = sparse_patterns(Git(), facts)
         self.plan = RunPlan(
             run_id=RUN,
             run_tag="20260131T120000Z",
@@ -53,6 +56,9 @@ class Place:
             sandbox_text="",
             contract=Contract(EvaluatorSettings("./measure")),
             agent=AgentChoice(AgentKind.COMMAND, "agent"),
+            git_settings=settled_settings(ws.environment, ws.root),
+            sparse=patterns is not None,
+            sparse_patterns=patterns,
         )
         self.aside = ws.root.parent / "aside"
         self.lane = self.made()
@@ -60,7 +66,8 @@ class Place:
         self.folder = self.lane.worktree
 
     def git(self, patience_s: float = 30.0) -> Git:
-        return Git(carried_settings(self.ws.environment, self.ws.root)[0], patience_s=patience_s)
+        settled = self.plan.git_settings
+        return Git(carried_settings(self.ws.environment, self.ws.root, settled)[0], patience_s=patience_s)
 
     def made(self, patience_s: float = 30.0) -> GitLane:
         """The lane as another process would open it."""
@@ -543,6 +550,54 @@ def test_a_forged_index_of_a_part_shows_nothing_else_than_the_commit(place: Plac
     place.lane.take_over()
     place.comes_back()
     assert not (place.folder / "missions").exists()
+
+
+@pytest.fixture
+def part(ws: Workspace) -> Place:
+    """A repository that checks out all but ``rest``."""
+    ws.write("rest/more.txt", "more\n")
+    ws.mission()
+    ws.commit()
+    ws.git("sparse-checkout", "set", "--no-cone", "/*", "!/rest/")
+    return Place(ws)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        "printf '/*\\n!/value.txt\\n' > $i/sparse-checkout; git read-tree -mu HEAD",
+        "printf '/*\\n' > $i/sparse-checkout; git read-tree -mu HEAD; echo 9 > rest/more.txt",
+        "git sparse-checkout set rest missions",
+        "git sparse-checkout disable",
+        "rm $i/sparse-checkout; git read-tree -mu HEAD",
+        "rm $i/sparse-checkout; ln -s /dev/null $i/sparse-checkout; git read-tree -mu HEAD",
+        "mkdir rest; echo 9 > rest/more.txt; git config sparse.expectFilesOutsideOfPatterns true",
+        "mkdir rest; echo 9 > rest/more.txt",
+        "mkdir rest; echo more > rest/more.txt",
+        "git config core.sparseCheckoutCone true; git sparse-checkout set missions rest; echo 9 > rest/more.txt",
+        "ln -s $HOME/rest rest",
+        "mkdir -p rest/more.txt; echo 9 > rest/more.txt/more.txt",
+    ],
+)
+@pytest.mark.parametrize("life", ["same", "next"])
+def test_the_part_that_is_checked_out_is_that_of_the_launch(part: Place, act: str, life: str) -> None:
+    """Whatever patterns a session left: which files stand in the lane is settled before there was one."""
+    assert not (part.folder / "rest").exists()
+    outside = Path(part.ws.environment["HOME"]) / "rest/more.txt"
+    outside.parent.mkdir()
+    outside.write_text("mine")
+    part.lane.sweep_locks()
+    part.sh(f"i=$(git rev-parse --git-dir)/info; {act}")
+    if life == "next":
+        part.lane = part.made()
+    part.lane.take_over()
+    ref = part.lane.save_leftovers(leftovers_ref(RUN, "1.1"), part.aside)
+    if "9 >" in act:
+        saved = [path.read_text() for path in part.aside.rglob("more.txt") if path.is_file()]
+        assert "9\n" in saved or part.ws.git("show", f"{ref}:rest/more.txt") == "9"
+    part.comes_back()
+    assert not [path for path in (part.folder / "rest").rglob("*") if not path.is_dir()]
+    assert outside.read_text() == "mine"
 
 
 # -- things that block

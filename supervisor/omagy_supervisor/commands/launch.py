@@ -15,7 +15,7 @@ from omagy_autoresearch.plan import AgentChoice, AgentKind, CodexSandbox, RunPla
 from omagy_autoresearch.spending import most_it_can_cost
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.codex.install import find_codex, looks_logged_in
-from omagy_supervisor.adapters.git.commands import Git
+from omagy_supervisor.adapters.git.commands import Git, settled_settings
 from omagy_supervisor.adapters.git.facts import (
     RepositoryFacts,
     branch_exists,
@@ -23,8 +23,8 @@ from omagy_supervisor.adapters.git.facts import (
     find_repository,
     is_ignored,
     is_lane,
-    is_sparse,
     is_tracked,
+    sparse_patterns,
     submodules,
     uncommitted,
 )
@@ -86,6 +86,7 @@ def plan_run(arguments: Arguments, mission_dir: str, settings: Settings) -> tupl
         plan,
         wait_for_limits=not arguments.has("--no-wait"),
         allow_broken_baseline=arguments.has("--allow-broken-baseline"),
+        git_settings=settled_settings(settings.environment, facts.root),
         pause_scale=settings.pause_scale,
     )
     return plan, notes
@@ -192,7 +193,7 @@ def _plan(
     slug = _slug(Path(inside).name)
     check_branch_room(git, facts, branch_name(slug, "x"))
     now = SystemClock().now()
-    tag = _free_tag(git, facts, slug, run_tag(now))
+    tag, patterns = _free_tag(git, facts, slug, run_tag(now)), sparse_patterns(git, facts)
     return RunPlan(
         run_id=run_id(slug, tag),
         run_tag=tag,
@@ -208,7 +209,8 @@ def _plan(
         sandbox_text=mission.sandbox_text,
         contract=contract,
         agent=agent,
-        sparse=is_sparse(git, facts),
+        sparse=patterns is not None,
+        sparse_patterns=patterns,
         results_in_lane=not is_tracked(git, facts, RESULTS),
     )
 

@@ -48,6 +48,7 @@ _HARDENED = (
     # An index that omagy wrote marks nothing unchanged, and keeps no part of itself in another file.
     "core.ignoreStat=false",
     "core.splitIndex=false",
+    "sparse.expectFilesOutsideOfPatterns=false",  # a file that should not be there is seen
     "core.quotePath=false",
     # Somebody else's git may hold a lock for a moment: wait instead of failing a night's run.
     "core.filesRefLockTimeout=5000",
@@ -64,6 +65,7 @@ _SETTLED = {
     "core.symlinks": "true",
     "core.filemode": "true",
     "core.ignorecase": "false",
+    "core.sparseCheckoutCone": "false",
 }
 _IDENTITY = ("omagy", "omagy@localhost")
 _PATIENCE_S = 600.0
@@ -180,10 +182,18 @@ def _hint(err: str) -> str:
     return ""
 
 
-def carried_settings(environment: Mapping[str, str], folder: Path) -> tuple[list[str], tuple[str, str]]:
+def settled_settings(environment: Mapping[str, str], folder: Path) -> tuple[str, ...]:
+    """What the user's and the repository's configuration say now of what files hold."""
+    return tuple(carried_settings(environment, folder)[0][-len(_SETTLED) :])
+
+
+def carried_settings(
+    environment: Mapping[str, str], folder: Path, settled: Sequence[str] = ()
+) -> tuple[list[str], tuple[str, str]]:
     """What our own git calls keep of the user's configuration, and the identity for our commits.
 
-    Read with the user's configuration in force, as the user's own git would.
+    Read with the user's configuration in force, as the user's own git would. ``settled`` is what an earlier
+    ``settled_settings`` told, to be kept in place of what they say now.
     """
     text = _as_user(environment, folder, "config", "--includes", "--null", "--list", "--show-scope")
     settings = [f"safe.directory={folder}"]
@@ -195,7 +205,7 @@ def carried_settings(environment: Mapping[str, str], folder: Path) -> tuple[list
         values[key.lower()] = value
         if scope in ("system", "global") and _CARRIED.match(key.lower()):
             settings.append(f"{key}={value}")
-    settings += [f"{key}={values.get(key, default)}" for key, default in _SETTLED.items()]
+    settings += settled or [f"{key}={values.get(key.lower(), default)}" for key, default in _SETTLED.items()]
     name, email = values.get("user.name"), values.get("user.email")
     return settings, (name, email) if name and email else _IDENTITY
 

@@ -1,5 +1,6 @@
 """What a launch must know of the user's repository, and the reasons to refuse it (contract sections 1 and 2)."""
 
+import contextlib
 import re
 import shlex
 from dataclasses import dataclass
@@ -94,9 +95,14 @@ def is_tracked(git: Git, facts: RepositoryFacts, path: str) -> bool:
     return bool(git.run(facts.root, "ls-tree", "-r", "--name-only", "HEAD", "--", path).strip())
 
 
-def is_sparse(git: Git, facts: RepositoryFacts) -> bool:
-    """True when the repository checks out a part of itself."""
-    return git.status(facts.root, "config", "--type=bool", "--get", "core.sparseCheckout")[1].strip() == b"true"
+def sparse_patterns(git: Git, facts: RepositoryFacts) -> bytes | None:
+    """Which part of itself the repository checks out, as git's patterns say it; None when it is all of it."""
+    if git.status(facts.root, "config", "--type=bool", "--get", "core.sparseCheckout")[1].strip() != b"true":
+        return None
+    path = git.line(facts.root, "rev-parse", "--path-format=absolute", "--git-path", "info/sparse-checkout")
+    with contextlib.suppress(FileNotFoundError):  # without patterns git checks out everything
+        return Path(path).read_bytes()
+    return None
 
 
 def uncommitted(git: Git, facts: RepositoryFacts) -> list[str]:

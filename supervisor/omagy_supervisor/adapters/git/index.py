@@ -9,6 +9,7 @@ from pathlib import Path
 from omagy_supervisor.adapters.git.lane_git import LaneGit
 from omagy_supervisor.files import remove
 
+_LEFT_OUT = (b"S ", b"s ")
 _INVALID_PATH = re.compile(r"invalid path '(.*)'")
 
 
@@ -50,7 +51,7 @@ class LaneIndex:
         True when it was made anew from ``commit``, and the next git status should note in it what it finds unchanged:
         so every file is read once, and those that are as in the commit keep their times.
         """
-        if self.ours:
+        if self.ours and not (self._git.sparse and self._hides_changes()):
             return False
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
@@ -84,11 +85,21 @@ class LaneIndex:
 
     def _hides_changes(self) -> bool:
         """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
-        rows = [row for row in self._git.run("ls-files", "-v", "-z").split(b"\0") if row]
-        left_out = (os.fsdecode(row[2:]) for row in rows if row.startswith(b"S"))
-        return any(row[:1].islower() for row in rows) or any(
-            os.path.lexists(self._worktree / path) for path in left_out
-        )
+        rows = self._marked()
+        return any(row[:1].islower() for row in rows) or bool(_present(self._worktree, rows))
+
+    def remove_left_out(self) -> None:
+        """Remove files of the part that is not checked out: a reset leaves them as they are, whatever they hold."""
+        for path in _present(self._worktree, self._marked()):
+            remove(path)
+            with contextlib.suppress(OSError):
+                for folder in path.relative_to(self._worktree).parents[:-1]:
+                    (self._worktree / folder).rmdir()
+
+    def _marked(self) -> list[bytes]:
+        """What ``ls-files`` says of each entry, those that are left out told as such also where they are present."""
+        setting = ("-c", "sparse.expectFilesOutsideOfPatterns=true")
+        return [row for row in self._git.run(*setting, "ls-files", "-v", "-z").split(b"\0") if row]
 
     def refused_path(self, commit: str) -> str:
         """The path of ``commit`` that no index can hold; empty when there is none."""
@@ -96,3 +107,13 @@ class LaneIndex:
             status, _, err = self._git.status("read-tree", commit, env={"GIT_INDEX_FILE": str(index)})
         found = _INVALID_PATH.search(err)
         return found[1] if status != 0 and found else ""
+
+
+def _present(worktree: Path, rows: list[bytes]) -> list[Path]:
+    """What stands in the place of entries that are left out; nothing that a link leads to."""
+    paths = (Path(os.fsdecode(row[2:])) for row in rows if row.startswith(_LEFT_OUT))
+    return [
+        worktree / path
+        for path in paths
+        if os.path.lexists(worktree / path) and not any((worktree / above).is_symlink() for above in path.parents)
+    ]

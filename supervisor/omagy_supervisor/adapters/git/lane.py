@@ -55,7 +55,7 @@ class GitLane:
         self._git = LaneGit(git, self.worktree, self.git_dir, self.common_dir, sparse=plan.sparse)
         self._index = LaneIndex(self._git, self.worktree, self.git_dir)
         self._ref = f"refs/heads/{plan.branch_name}"
-        self._folders = LaneFolders(self.worktree, self.git_dir, self.common_dir, self._ref)
+        self._folders = LaneFolders(self.worktree, self.git_dir, self.common_dir, self._ref, plan.sparse_patterns)
         self._asked = False
         self._swept = False
         self._saved: set[str] = {plan.start_commit}
@@ -81,7 +81,7 @@ class GitLane:
         )
         if not self._folders.stand():
             raise RepositoryError(f"git made the worktree {self.worktree} in an unexpected form")
-        self._git.switch_off_planted_settings()  # what is measured first is made as all the rest is
+        self._git.switch_off_planted_settings(self._folders.mend())  # what is measured first is made as all the rest
         self._index.renew(baseline)
         self._git.run("reset", "--hard", "--quiet", baseline)
         self._index.was_written()
@@ -306,12 +306,12 @@ class GitLane:
         self._quarantine(status.head, wanted.head)
         if status.branch != wanted.branch:
             self._git.run("symbolic-ref", "HEAD", self._ref)
-        self._git.run("reset", "--hard", "--quiet", wanted.head)
+        self._reset(wanted.head)
         left = self._status()
         if left.dirty:
             self._set_aside_repositories(left.dirty, status.head)
             self._git.run("clean", "-ffdq")
-            self._git.run("reset", "--hard", "--quiet", wanted.head)
+            self._reset(wanted.head)
             left = self._status()
         if left != wanted:
             shown = ", ".join(left.dirty[:3]) or f"HEAD is {left.head[:12]}"
@@ -319,6 +319,11 @@ class GitLane:
                 f"the worktree {self.worktree} cannot be brought to {wanted.head[:12]}: {shown}",
                 "see `git status` there; a filter or file mode that never settles makes a tree look changed",
             )
+
+    def _reset(self, commit: str) -> None:
+        self._git.run("reset", "--hard", "--quiet", commit)
+        if self._git.sparse:
+            self._index.remove_left_out()
 
     def _quarantine(self, head: str, wanted: str) -> None:
         """A commit that nobody handed in (it came after its session was over) is kept, and never measured."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from omagy_autoresearch.errors import RepositoryError
 from omagy_supervisor.adapters.git.leftovers import free_name
-from omagy_supervisor.files import remove, write_atomic
+from omagy_supervisor.files import read_regular, remove, write_atomic
 
 _HEAD = re.compile(
     rb"(?:ref:\s*refs/(?!\S*(?:\.\.|//|@\{|/\.|\.lock(?:/|\s|$)|[/.](?:\s|$)))[^\x00-\x20\x7f~^:?*\[\\]+"
@@ -26,12 +26,16 @@ _SMALL = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class LaneFolders:
-    """``ref`` is the lane's branch; ``common_dir`` is the user's, and only pipes are taken out of it."""
+    """``ref`` is the lane's branch; ``common_dir`` is the user's, and only pipes are taken out of it.
+
+    ``sparse_patterns`` say which part of the repository is checked out; None where all of it is.
+    """
 
     worktree: Path
     git_dir: Path
     common_dir: Path
     ref: str
+    sparse_patterns: bytes | None = None
 
     def stand(self) -> bool:
         """True when worktree and admin folder belong together and are complete."""
@@ -95,6 +99,10 @@ class LaneFolders:
             _put(common, b"../..\n")
         if self._backlink() != str(self.worktree / ".git"):
             _put(back, os.fsencode(self.worktree / ".git") + b"\n")
+        patterns = self.git_dir / "info" / "sparse-checkout"
+        if self.sparse_patterns is not None and _whole(patterns, len(self.sparse_patterns)) != self.sparse_patterns:
+            patterns.parent.mkdir(exist_ok=True)
+            _put(patterns, self.sparse_patterns)
 
     def _mend_link(self) -> None:
         """The worktree's ``.git`` file says where its admin folder is, whatever a session did to it."""
@@ -162,6 +170,13 @@ def _text(path: Path) -> bytes:
     with contextlib.suppress(OSError), path.open("rb") as file:
         return file.read(_SMALL)
     return b""
+
+
+def _whole(path: Path, size: int) -> bytes | None:
+    """What the regular file ``path`` holds, no more than one byte beyond ``size``; None for anything else."""
+    with contextlib.suppress(ValueError):
+        return read_regular(path, size)
+    return None
 
 
 def _put(path: Path, data: bytes) -> None:
