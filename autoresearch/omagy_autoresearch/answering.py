@@ -26,7 +26,7 @@ def answer_from_text(prompt: Prompt, text: str) -> Answer | Unfit:
 
     No text at all means the default.
     """
-    text = _clean(text)
+    text = plain_text(text)
     if not text:
         return answer_from_parts(prompt, prompt.default) if prompt.default else Unfit(_nothing(prompt))
     if not prompt.multi_select or _find(prompt, text) is not None:
@@ -38,7 +38,7 @@ def answer_from_text(prompt: Prompt, text: str) -> Answer | Unfit:
 
 def answer_from_parts(prompt: Prompt, parts: Sequence[str]) -> Answer | Unfit:
     """The answer that ``parts`` give, each being one option or free words."""
-    parts = [text for text in map(_clean, parts) if text]
+    parts = [text for text in map(plain_text, parts) if text]
     if not parts:
         return Unfit(_nothing(prompt))
     if len(parts) > 1 and not prompt.multi_select:
@@ -79,10 +79,6 @@ def _no_option(prompt: Prompt, text: str) -> str:
     names = [option.label for option in prompt.options]
     listed = one_line(", ".join(names), 300)
     return f"{one_line(text, 60)!r} is none of the options{nearest(text, names)}: {listed}"
-
-
-def _clean(text: str) -> str:
-    return plain_text(text.encode("utf-8", "replace").decode())
 
 
 # -- the answers of a whole question

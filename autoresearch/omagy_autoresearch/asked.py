@@ -12,6 +12,8 @@ prove nothing, for a model can write them without asking anybody. Four forms cou
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from omagy_autoresearch.lines import one_line
+
 _OPEN = ("open", "asked", "pending", "prompting")
 _ANSWERED = ("answered", "satisfied")
 
@@ -61,4 +63,4 @@ def _stands(form: Mapping[str, object], question_id: str, status: object) -> Ask
 
 def _text(form: Mapping[str, object], *names: str) -> str:
     found = (form.get(name) for name in names)
-    return next((" ".join(value.split()) for value in found if isinstance(value, str) and value.strip()), "")
+    return next((one_line(value) for value in found if isinstance(value, str) and value.strip()), "")

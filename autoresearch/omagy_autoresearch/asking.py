@@ -189,7 +189,7 @@ def _default(prompt: Prompt, value: object, where: str) -> tuple[str, ...]:
     parts = [value] if isinstance(value, str) else value
     if not isinstance(parts, list) or not parts or not all(isinstance(part, str) for part in parts):
         raise _wrong("default is not a text, nor a list of texts", where)
-    answer = answer_from_parts(prompt, [_clean(part) for part in parts])
+    answer = answer_from_parts(prompt, [plain_text(part) for part in parts])
     if isinstance(answer, Unfit):
         raise _wrong(f"default: {answer.reason}", where)
     return answer.selected_values
@@ -202,14 +202,10 @@ def _text(data: Mapping[str, Any], key: str, limit: int, where: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
         raise _wrong(f"{key} is not a text", where)
-    text = _clean(value)
+    text = plain_text(value)
     if len(text) > limit:
         raise _wrong(f"{key} has {len(text):,} characters; {limit:,} at most are shown", where)
     return text
-
-
-def _clean(text: str) -> str:
-    return plain_text(text.encode("utf-8", "replace").decode())
 
 
 def _line(data: Mapping[str, Any], key: str, limit: int, where: str) -> str:

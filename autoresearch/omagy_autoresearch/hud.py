@@ -6,6 +6,8 @@ It is made for tmux's status line and shell prompts: plain text, bounded in widt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from omagy_autoresearch.lines import one_line
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -86,7 +88,7 @@ def sparkline(scores: Sequence[float]) -> str:
 
 def plain(text: str) -> str:
     """``text`` from a record, with nothing in it that a terminal or tmux takes for a command."""
-    return "".join(char if char.isprintable() else " " for char in text.replace("#", ""))
+    return one_line(text.replace("#", ""))
 
 
 def name_of(value: object) -> str:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from omagy_autoresearch.asked import Asked, question_of
 from omagy_autoresearch.errors import ExitStatus
+from omagy_autoresearch.lines import one_line
 
 
 class Outcome(StrEnum):
@@ -174,11 +175,10 @@ def _is_absent(value: object) -> bool:
 
 def _text(record: Mapping[str, object], *names: str) -> str:
     found = (record.get(name) for name in names)
-    return next((" ".join(value.split()) for value in found if isinstance(value, str) and value.strip()), "")
+    return next((one_line(value) for value in found if isinstance(value, str) and value.strip()), "")
 
 
 def _quoted(value: object) -> str:
     if not isinstance(value, str):
         return f"a {type(value).__name__}"
-    word = " ".join(value.split())
-    return f"'{word if len(word) <= 40 else word[:39] + '…'}'"
+    return f"'{one_line(value, 40)}'"

@@ -7,6 +7,7 @@ from typing import Any
 from omagy_autoresearch.asked import question_of
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.lifecycle import GOING_ON, Outcome, meaning
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mode_scope import parse_session_id
 from omagy_autoresearch.spelling import nearest
 from omagy_autoresearch.workflow import Mode, parse_mode
@@ -126,4 +127,4 @@ def _refuse_unknown(raw: Mapping[str, Any], known: Iterable[str]) -> None:
 
 def _shown(value: object) -> str:
     text = value if isinstance(value, str) else type(value).__name__
-    return repr(text if len(text) <= 40 else f"{text[:39]}…")
+    return repr(one_line(text, 40))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 BRANCH_ROOT = "autoresearch"
 RESULTS = "results.tsv"
 _SLUG_LIMIT = 48
+_RUN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
 def slugify(name: str) -> str:
@@ -29,6 +30,11 @@ def numbered(tag: str, number: int) -> str:
 
 def run_id(slug: str, tag: str) -> str:
     return f"{slug}-{tag}".lower()
+
+
+def is_run_id(text: str) -> bool:
+    """Whether a run can be called so: one name in a path, one word in a shell."""
+    return _RUN_ID.fullmatch(text) is not None
 
 
 def branch_name(slug: str, tag: str) -> str:

@@ -11,6 +11,8 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from omagy_autoresearch.lines import one_line
+
 _SYMLINK = "120000"
 _SUBMODULE = "160000"
 
@@ -96,7 +98,7 @@ def _folded(path: str) -> str:
 
 
 def _shown(path: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in path)[:200]
+    return one_line(path, 200)
 
 
 def matches(glob: str, path: str) -> bool:

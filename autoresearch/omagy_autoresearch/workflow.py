@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.spelling import nearest
 
 CLEAR_TOOL = "omagy_state_clear"
@@ -133,8 +134,7 @@ def parse_mode(name: object) -> Mode:
     if not isinstance(name, str) or not name:
         problem = "mode is missing" if name in (None, "") else "mode is not a name"
         raise ContractError(problem, f"one of: {', '.join(Mode)}")
-    shown = name if len(name) <= 40 and name.isprintable() else f"{name[:40]!r}…"
-    raise ContractError(f"there is no mode {shown}{nearest(name, Mode)}", f"one of: {', '.join(Mode)}")
+    raise ContractError(f"there is no mode {one_line(name, 40)}{nearest(name, Mode)}", f"one of: {', '.join(Mode)}")
 
 
 _BY_NAME = {str(mode): mode for mode in Mode}

@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+from omagy_autoresearch.lines import one_line, plain_text
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_supervisor.agents import SessionExit
 
@@ -35,6 +36,5 @@ def _last_words(stderr_file: Path) -> str:
             tail = stream.read().decode(errors="replace")
     except OSError:
         return ""
-    lines = ["".join(filter(str.isprintable, line)).strip() for line in tail.splitlines()]
-    last = next((line for line in reversed(lines) if line), "")
-    return f": {last[:_DETAIL_CHARACTERS]}" if last else ""
+    last = plain_text(tail).rpartition("\n")[2]
+    return f": {one_line(last, _DETAIL_CHARACTERS)}" if last else ""

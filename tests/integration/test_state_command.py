@@ -650,3 +650,23 @@ def test_a_file_in_the_folders_place_is_told_once(ws: Workspace, place: str) -> 
         assert done.returncode == 1
         assert "something else stands in the place of a folder: look at it, and move it away" in done.stderr
     assert (ws.root / place).read_text() == "mine"
+
+
+def test_nothing_in_a_state_steers_the_terminal(ws: Workspace) -> None:
+    """Neither what a planted file says of a mode nor what it calls its fields is more than text."""
+    evil = "\x1b]0;owned\x07\x1b[2J\u202ex\n"
+    put(ws, "team-state.json", {"active": True, evil: evil, "current_phase": evil, "updated_at": evil})
+    put(ws, "ralph-state.json", {"active": False, "lifecycle_outcome": evil, "current_phase": [evil]})
+    pointer = {"run_id": evil, "active": False, "since": evil, "repo_root": str(ws.root)}
+    put(ws, "autoresearch-state.json", pointer)
+    for words in (
+        ("list",),
+        ("read",),
+        ("read", "team"),
+        ("read", "ralph"),
+        ("cancel", "autoresearch"),
+        ("clear", "--all"),
+    ):
+        done = ws.omagy("state", *words)
+        assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout + done.stderr), words
+        assert done.returncode == 0, done.stderr

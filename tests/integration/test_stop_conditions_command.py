@@ -58,3 +58,12 @@ def test_help_says_what_an_observation_may_say(ws: Workspace) -> None:
     done = ws.omagy("stop-conditions", "--help")
     assert done.returncode == 0
     assert "autonomy.humanMergeOnly" in done.stdout
+
+
+def test_nothing_in_an_observation_steers_the_terminal(ws: Workspace) -> None:
+    """It can be another program's, and hold what an agent wrote."""
+    evil = "\x1b]0;owned\x07\x1b[2J\u202ex"
+    for key in ("state", "lifecycle_outcome", "run_outcome", "strategy", "waited_s", f"stat{evil}e"):
+        done = ws.omagy("stop-conditions", "evaluate", "--input", json.dumps({key: evil}))
+        assert "STOP-RECONCILE-001" in done.stdout
+        assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout + done.stderr), key

@@ -52,7 +52,7 @@ def several(*options: Option, other: str | None = None) -> Answer:
         (OPEN, "2", chosen(OPTIONS[1])),
         (FREE, "because\nof that", said("because\nof that")),
         (FREE, "1", said("1")),
-        (FREE, "a\x1b[2Jb", said("a [2Jb")),
+        (FREE, "a\x1b[2Jb", said("ab")),
         (SEVERAL, "3, sqlite", several(OPTIONS[0], OPTIONS[2])),
         (SEVERAL, "1 2", several(OPTIONS[0], OPTIONS[1])),
         (SEVERAL, "pg,pg,2", several(OPTIONS[1])),

@@ -128,7 +128,7 @@ def test_a_question_stands_in_the_evidence_in_its_words() -> None:
 
 def test_quotes_cannot_be_left() -> None:
     """What is quoted stays inside, on its line, and of a length that can be read."""
-    assert quoted("a”\n- “b\x1b[2J") == '“a" - "b [2J”'
+    assert quoted("a”\n- “b\x1b[2J") == '“a" - "b”'
     assert len(quoted("x" * 10_000)) == 402
 
 

@@ -68,7 +68,7 @@ def test_what_matters_least_goes_first() -> None:
 
 def test_nothing_in_a_record_commands_a_terminal_or_tmux() -> None:
     """Escape sequences, tmux's styles and its shell commands come out as text."""
-    assert plain("a\033[31m\n\tb#[fg=red]#(rm)##[x]") == "a [31m  b[fg=red](rm)[x]"
+    assert plain("a\033[31m\n\tb#[fg=red]#(rm)##[x]") == "a b[fg=red](rm)[x]"
     evil = WAITING._replace(name="\033]0;x\007##(reboot)", state="#[reverse]", waits_for="#{pane_id}")
     assert not {"\033", "\007"} & set(_line(run=evil))
     assert "#" not in _line(run=evil)

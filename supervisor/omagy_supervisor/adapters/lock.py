@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from omagy_autoresearch.names import is_run_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_supervisor.files import read_regular, write_atomic
 
@@ -90,7 +91,7 @@ def read_pointer(path: Path) -> Pointer | None:
     known = {name: record[name] for name in kinds if name in record}
     if not {"run_id", "active"} <= known.keys() or not all(_is(value, kinds[name]) for name, value in known.items()):
         return None
-    return Pointer(**known)
+    return Pointer(**known) if is_run_id(known["run_id"]) else None
 
 
 def _is(value: Any, kind: type) -> bool:

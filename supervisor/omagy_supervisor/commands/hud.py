@@ -138,7 +138,7 @@ def _scopes(root: StateRoot, session_id: str | None) -> dict[str, str]:
 def _run(root: StateRoot) -> RunGlance | None:
     """The active run, else one that was interrupted, else one that ended not long ago."""
     pointer, lives = last_pointer(root), lock_is_held(root.lock)
-    if pointer is None or "/" in pointer.run_id:
+    if pointer is None:
         return RunGlance("", "", "starting", 0) if lives else None
     manifest = _manifest(root, pointer)
     if manifest is None:

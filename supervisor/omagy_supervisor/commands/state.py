@@ -7,6 +7,7 @@ from typing import Any
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.lifecycle import normalise
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mode_request import parse_clear, parse_read, parse_write
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.options import Options, read_options
@@ -137,12 +138,12 @@ def _read(answer: Answer) -> list[str]:
     if "mode" not in answer:
         return [
             _now_active(answer),
-            *(f"{mode}: {_one_line(_canonical(state))}" for mode, state in answer["states"].items()),
+            *(f"{mode}: {_shown(_canonical(state))}" for mode, state in answer["states"].items()),
         ]
     if not answer["exists"]:
         return [f"{answer['mode']} has no state{_where(answer['session_id'])}"]
     head = f"{answer['mode']} is {'active' if answer['active'] else 'not active'}{_where(answer['session_id'])}"
-    return [head, *(f"  {key}: {_one_line(value)}" for key, value in _canonical(answer["state"]).items())]
+    return [head, *(f"  {_shown(key)}: {_shown(value)}" for key, value in _canonical(answer["state"]).items())]
 
 
 def _canonical(state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -159,8 +160,8 @@ def _listed(answer: Answer) -> list[str]:
         lines.append(_now_active(scope))
         for mode, told in scope["modes"].items():
             how = "active" if told["active"] else told["lifecycle_outcome"] or "not active"
-            phase = f", {told['current_phase']}" if told["current_phase"] else ""
-            lines.append(f"  {mode:<15} {how}{phase}  ({told['updated_at'] or 'no time'})")
+            phase = f", {_shown(told['current_phase'])}" if told["current_phase"] else ""
+            lines.append(f"  {mode:<15} {how}{phase}  ({_shown(told['updated_at'] or 'no time')})")
     if answer["run"] is not None:
         lines.append(f"run {answer['run']['run_id']} is active: omagy autoresearch watch")
     return lines
@@ -206,9 +207,8 @@ def _where(session_id: str | None) -> str:
     return f" in session {session_id}" if session_id else " in this repository"
 
 
-def _one_line(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return "".join(c if c.isprintable() else " " for c in text)[:200]
+def _shown(value: object) -> str:
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 200)
 
 
 _TOLD = {"write": _written, "read": _read, "list": _listed, "clear": _cleared, "cancel": _cancelled}

@@ -23,10 +23,10 @@ from omagy_autoresearch.intake.trials import (
     guard_trial,
     with_uncommitted,
 )
+from omagy_autoresearch.lines import visible
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.probes import Probe, ProbeKind
-from omagy_autoresearch.visible import visible
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.git.facts import RepositoryFacts, uncommitted
 from omagy_supervisor.adapters.git.private_copy import make_private_copy

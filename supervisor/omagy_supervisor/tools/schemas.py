@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.spelling import nearest
 
 _REF = "#/$defs/"
@@ -74,8 +75,8 @@ def read_input(type_: type[AnyInput], arguments: dict[str, Any]) -> AnyInput:
     known = type_.__struct_fields__
     for key in arguments:
         if key not in known:
-            shown = key if key.isprintable() and len(key) <= 40 else f"{key[:40]!r}…"
-            raise InputError(f"there is no input {shown}{nearest(key, known)}", f"inputs: {', '.join(known)}")
+            unknown = f"there is no input {one_line(key, 40)}{nearest(key, known)}"
+            raise InputError(unknown, f"inputs: {', '.join(known)}")
     try:
         return msgspec.convert(arguments, type_)
     except msgspec.ValidationError as error:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import IO, Protocol
 
-from omagy_autoresearch.lines import one_line
-from omagy_autoresearch.visible import visible
+from omagy_autoresearch.lines import one_line, visible
 from omagy_supervisor.ui.messages import as_called
 from omagy_supervisor.ui.style import styled
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from omagy_autoresearch.errors import BlockedError
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.sessions import Diagnosis
 from omagy_supervisor.adapters.codex.diagnosis import diagnose
 from omagy_supervisor.adapters.codex.permissions import (
@@ -20,11 +21,11 @@ from omagy_supervisor.adapters.codex.permissions import (
 from omagy_supervisor.adapters.codex.process import Answer, ask
 from omagy_supervisor.adapters.codex.records import read_records
 from omagy_supervisor.adapters.codex.settings import options
-from omagy_supervisor.adapters.codex.text import one_line
 from omagy_supervisor.agents import SessionCommand, SessionExit, SessionSpec
 
 Sandbox = Literal["workspace", "off", "user"]
 
+_REASON_CHARS = 300
 _PREFLIGHT_LIMIT_S = 60.0  # measured 0.1 to 0.4 s; what takes a minute will not carry a session
 
 # Makes and removes a file in every folder it is given, then lets git look at the worktree. git ignores files
@@ -145,14 +146,14 @@ class CodexAgent:
 
 def _does_not_start(executable: Path, answer: Answer) -> BlockedError:
     return BlockedError(
-        f"codex does not start: {one_line(answer.output) or 'no reason given'}",
+        f"codex does not start: {one_line(answer.output, _REASON_CHARS) or 'no reason given'}",
         f"try it yourself: {executable} --version; to install it again: npm install -g @openai/codex",
     )
 
 
 def _sandbox_fails(answer: Answer) -> BlockedError:
     return BlockedError(
-        f"codex's sandbox does not work here: {one_line(answer.output) or 'no reason given'}",
+        f"codex's sandbox does not work here: {one_line(answer.output, _REASON_CHARS) or 'no reason given'}",
         "`--codex-sandbox off` runs sessions without any sandbox: they can change whatever you can, so only in a "
         "container or virtual machine of its own. `--codex-sandbox user` leaves it to your own Codex configuration. "
         "To mend it: allow unprivileged user namespaces (AppArmor or a container often forbids them), or update "

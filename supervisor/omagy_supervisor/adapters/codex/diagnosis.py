@@ -8,16 +8,16 @@ import re
 import signal
 from datetime import datetime
 
+from omagy_autoresearch.lines import one_line, visible
 from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
-from omagy_autoresearch.visible import visible
 from omagy_supervisor.adapters.codex.jsonl import child, parse_object, string
 from omagy_supervisor.adapters.codex.records import SessionRecords
 from omagy_supervisor.adapters.codex.resets import reset_moment
-from omagy_supervisor.adapters.codex.text import one_line
 from omagy_supervisor.agents import SessionExit
 
 _LOGIN_STATUSES = (401, 403)
 _REFUSED_TO_START = (1, 2, 126, 127)
+_DETAIL_CHARS = 300
 
 _CAUSES = {
     "usage_limit_exceeded": EndingKind.USAGE_LIMIT,
@@ -84,9 +84,9 @@ def _ending(records: SessionRecords, ended: SessionExit, now: datetime) -> Endin
         return Ending(EndingKind.COMPLETED)
     words = _plain_message(records.message) or _reason(records.stderr)
     kind = _kind(records, ended, words)
-    detail = one_line(words) or _how(ended)
+    detail = one_line(words, _DETAIL_CHARS) or _how(ended)
     if kind is EndingKind.CRASHED and words:
-        detail = one_line(f"{_how(ended)}: {words}")
+        detail = one_line(f"{_how(ended)}: {words}", _DETAIL_CHARS)
     resets_at = reset_moment(records.windows, words, now) if kind is EndingKind.USAGE_LIMIT else None
     return Ending(kind, detail, resets_at)
 

@@ -7,9 +7,8 @@ is fed makes it raise.
 import shlex
 from collections.abc import Callable
 
-from omagy_autoresearch.visible import visible
+from omagy_autoresearch.lines import cut, one_line, visible
 from omagy_supervisor.adapters.codex.jsonl import Json, child, children, count, parse_object, string
-from omagy_supervisor.adapters.codex.text import one_line, shorten
 
 _LINE_CHARS = 400
 _OUTPUT_LINES = 8
@@ -34,7 +33,7 @@ def render_event(line: str) -> list[str]:
 
 def _block(label: str, text: str, most_lines: int) -> list[str]:
     """``text`` behind ``label``, further lines indented under it, the middle left out when there are too many."""
-    lines = [shorten(each.rstrip(), _LINE_CHARS) for each in visible(text).strip("\n").split("\n")]
+    lines = [cut(each.rstrip(), _LINE_CHARS) for each in visible(text).strip("\n").split("\n")]
     if len(lines) > most_lines:
         head, tail = most_lines // 2, most_lines - most_lines // 2
         left_out = f"… {len(lines) - most_lines:,} more lines"
@@ -46,7 +45,7 @@ def _block(label: str, text: str, most_lines: int) -> list[str]:
 
 
 def _thread_started(event: Json) -> list[str]:
-    return _block("session ", one_line(string(event, "thread_id")), 1)
+    return _block("session ", one_line(string(event, "thread_id"), _LINE_CHARS), 1)
 
 
 def _error(event: Json) -> list[str]:
@@ -90,8 +89,8 @@ def _command(wrapped: str) -> str:
 def _command_execution(item: Json) -> list[str]:
     output = _block("  ", string(item, "aggregated_output"), _OUTPUT_LINES)
     status = item.get("exit_code")
-    ending = f"exit {status}" if isinstance(status, int) else one_line(string(item, "status")) or "ended"
-    return [*output, f"  [{shorten(ending, 40)}]"]
+    ending = f"exit {status}" if isinstance(status, int) else one_line(string(item, "status"), 40) or "ended"
+    return [*output, f"  [{cut(ending, 40)}]"]
 
 
 def _agent_message(item: Json) -> list[str]:
@@ -125,7 +124,10 @@ def _web_search(item: Json) -> list[str]:
 
 def _todo_list(item: Json) -> list[str]:
     todos = children(item, "items")[:_MESSAGE_LINES]
-    return [f"[{'x' if each.get('completed') is True else ' '}] {one_line(string(each, 'text'))}" for each in todos]
+    return [
+        f"[{'x' if each.get('completed') is True else ' '}] {one_line(string(each, 'text'), _LINE_CHARS)}"
+        for each in todos
+    ]
 
 
 def _warning(item: Json) -> list[str]:
