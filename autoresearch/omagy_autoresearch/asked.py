@@ -31,8 +31,13 @@ def question_of(record: Mapping[str, object]) -> Asked | None:
 
     A question that was withdrawn, failed to be shown, or says that it does not block proves nothing.
     """
-    found = [question for question in _forms(record) if question is not None]
+    found = questions_of(record)
     return next((question for question in found if question.open), found[0] if found else None)
+
+
+def questions_of(record: Mapping[str, object]) -> tuple[Asked, ...]:
+    """Every question that ``record`` proves was asked, as it stood when the record was written."""
+    return tuple(question for question in _forms(record) if question is not None)
 
 
 def _forms(record: Mapping[str, object]) -> Iterator[Asked | None]:

@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from omagy_autoresearch.lines import one_line
 
@@ -96,6 +97,10 @@ class Question(Struct, frozen=True):
     def words(self) -> str:
         """Everything that is asked, on one line."""
         return " / ".join(one_line(prompt.question) for prompt in self.prompts)
+
+    def as_of(self, now: datetime) -> "Question":
+        """The question as it stands now: one whose time is over is expired, whether or not anybody recorded it."""
+        return replace(self, status=Status.EXPIRED) if self.overdue(now) else self
 
     def overdue(self, now: datetime) -> bool:
         """True when the time its asker gave is over."""

@@ -3,10 +3,11 @@
 ``notes`` in an answer is what a person should be told on stderr: what could not be read, and where it is kept.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from omagy_autoresearch import mode_change
+from omagy_autoresearch.asked import questions_of
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.lifecycle import normalise
 from omagy_autoresearch.mode_change import Change
@@ -14,8 +15,10 @@ from omagy_autoresearch.mode_request import StateRequest
 from omagy_autoresearch.mode_scope import Scope
 from omagy_autoresearch.mode_state import ModeState
 from omagy_autoresearch.workflow import Denied, Mode, combination, in_order, recovery, transition
-from omagy_autoresearch.workflow_stop import MustContinue, must_continue
+from omagy_autoresearch.workflow_stop import MayStop, MustContinue, must_continue
 from omagy_supervisor.active import active_pointer
+from omagy_supervisor.adapters.clock import SystemClock
+from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles, state_file
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
@@ -34,7 +37,7 @@ def read(root: StateRoot, request: StateRequest) -> Answer:
     files = WorkflowFiles(root.state)
     scope = scope_of(files, root, request.session_id)
     if request.mode is None:
-        return {**_set(scope), **_told(scope), "notes": _once(notes, files.notes)}
+        return {**_set(scope), **_told(root, scope), "notes": _once(notes, files.notes)}
     state = files.pointer() if request.mode is Mode.AUTORESEARCH else scope.state(request.mode, now())
     active = request.mode in scope.active()
     return {
@@ -63,9 +66,17 @@ def list_scopes(root: StateRoot) -> Answer:
     }
 
 
-def active_states(root: StateRoot, session_id: str | None) -> Mapping[Mode, ModeState]:
-    """The active set of a scope with the state of each mode, for a Stop hook. Writes nothing."""
-    return _states(scope_of(WorkflowFiles(root.state), root, session_id))
+def stop_decision(root: StateRoot, session_id: str | None) -> MustContinue | MayStop:
+    """Whether a session of this scope may stop now, for a Stop hook. Writes nothing."""
+    return _decided(root, scope_of(WorkflowFiles(root.state), root, session_id))
+
+
+def _decided(root: StateRoot, scope: Scope) -> MustContinue | MayStop:
+    states = _states(scope)
+    names = {asked.id for state in states.values() for asked in questions_of(state)}
+    at = SystemClock().now()
+    found = QuestionFiles(root.state).all() if names else []
+    return must_continue(states, {one.id: one.as_of(at).status for one in found if one.id in names})
 
 
 def _scopes(root: StateRoot) -> tuple[str | None, ...]:
@@ -81,8 +92,8 @@ def _set(scope: Scope) -> Answer:
     return {"session_id": scope.session_id, "active_modes": list(active), "combination": combination(active)}
 
 
-def _told(scope: Scope) -> Answer:
-    stop = must_continue(_states(scope))
+def _told(root: StateRoot, scope: Scope) -> Answer:
+    stop = _decided(root, scope)
     going_on = list(stop.modes) if isinstance(stop, MustContinue) else []
     return {"states": dict(scope.states), "must_continue": going_on, "reason": stop.reason}
 

@@ -14,10 +14,10 @@ from fakes.transitions import ALL, DENIED, HANDOFFS, PEERS, Transition
 from fakes.workspace import Workspace, contents
 from omagy_autoresearch.mode_request import StateRequest, parse_write
 from omagy_autoresearch.workflow import Mode
-from omagy_autoresearch.workflow_stop import MayStop, MustContinue, must_continue
+from omagy_autoresearch.workflow_stop import MayStop, MustContinue
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import read_settings
-from omagy_supervisor.workflow_state import active_states, read, write
+from omagy_supervisor.workflow_state import read, stop_decision, write
 
 Done = subprocess.CompletedProcess[str]
 
@@ -160,7 +160,7 @@ def test_hud_stop_and_cancel_behavior_remain_correct_for_approved_overlaps(ws: W
     first, second = activate(ws, *case.before, case.target)["active_modes"]
     assert f"team+{second}" in ws.omagy("hud").stdout
     root = StateRoot(ws.root)
-    stop = must_continue(active_states(root, None))
+    stop = stop_decision(root, None)
     assert isinstance(stop, MustContinue)
     assert stop.modes == (first, second)
 
@@ -168,14 +168,14 @@ def test_hud_stop_and_cancel_behavior_remain_correct_for_approved_overlaps(ws: W
     assert (told["ended"], told["combination"]) == ([second], "team")
     left = read_file(ws, f"{second}-state.json")
     assert (left["active"], left["lifecycle_outcome"]) == (False, "userinterlude")
-    stop = must_continue(active_states(root, None))
+    stop = stop_decision(root, None)
     assert isinstance(stop, MustContinue)
     assert stop.modes == ("team",)
     assert "team+" not in ws.omagy("hud").stdout
 
     activate(ws, second)
     answer(state(ws, "cancel", all=True))
-    assert isinstance(must_continue(active_states(root, None)), MayStop)
+    assert isinstance(stop_decision(root, None), MayStop)
     assert active(ws) == ""
 
 
@@ -197,6 +197,30 @@ def test_a_mode_that_waits_for_an_answer_keeps_no_session(ws: Workspace) -> None
     assert "waits for an answer" in told["reason"]
     activate(ws, "team")
     assert answer(state(ws, "read"))["must_continue"] == ["team"]
+
+
+def test_a_mode_that_names_its_question_waits_as_long_as_that_is_open(ws: Workspace) -> None:
+    """The question's own record counts, whatever the state said when it was asked: answered, the mode goes on."""
+    asked = json.loads(ws.omagy("question", "--question", "Which?", "--json").stdout)["question_id"]
+    activate(ws, "ralph", question_id=asked)
+    told = answer(state(ws, "read"))
+    assert (told["must_continue"], told["reason"]) == ([], "ralph waits for an answer")
+    activate(ws, "ralph", state={"question_status": "open"})
+    assert ws.omagy("question", "answer", asked, "the", "second").returncode == 0
+    told = answer(state(ws, "read"))
+    assert told["must_continue"] == ["ralph"]
+    assert f"question {asked} is answered" in told["reason"]
+
+
+@pytest.mark.parametrize("how", [("cancel",), ("expire",)], ids=str)
+def test_a_question_that_nobody_will_answer_keeps_its_mode_from_nothing(ws: Workspace, how: tuple[str]) -> None:
+    """Withdrawn, or over its time though no process saw that: the mode goes on without an answer."""
+    words = ("--timeout", "0.001s") if how == ("expire",) else ()
+    told = json.loads(ws.omagy("question", "--question", "Which?", "--json", "--renderer", "none", *words).stdout)
+    activate(ws, "ralph", question_id=told["question_id"], state={"question_status": "open"})
+    if how == ("cancel",):
+        assert ws.omagy("question", "cancel", told["question_id"]).returncode == 0
+    assert answer(state(ws, "read"))["must_continue"] == ["ralph"]
 
 
 # -- write
