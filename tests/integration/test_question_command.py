@@ -12,10 +12,6 @@ from typing import Any
 import pytest
 
 from fakes.workspace import Workspace, wait_until
-from omagy_autoresearch.errors import ContractError
-from omagy_supervisor.commands.questions import answer_question, ask_question, cancel_question, list_questions
-from omagy_supervisor.paths import StateRoot
-from omagy_supervisor.settings import read_settings
 
 CHOICE = {"question": "Which one?", "options": ["sqlite", {"label": "Postgres", "value": "pg"}]}
 BATCH = {"questions": [{"id": "db", **CHOICE}, {"question": "Why?"}]}
@@ -265,34 +261,25 @@ def test_a_deleted_record_ends_the_wait(ws: Workspace) -> None:
     assert (waiting.returncode, "there is no question q-" in told) == (2, True)
 
 
-def test_questions_are_data_for_other_callers(tmp_path: Path) -> None:
-    """What the command prints can be had without it: to ask without waiting, to answer, to withdraw, to list."""
-    settings, root = read_settings({"PATH": os.environ["PATH"]}), StateRoot(tmp_path)
-    first = ask_question(settings, root, CHOICE)
-    assert (first["ok"], first["status"]) == (False, "open")
-    done = answer_question(settings, root, first["question_id"], {"answer": "pg"})
-    assert (done["ok"], done["answers"][0]["answer"]["selected_labels"]) == (True, ["Postgres"])
-    second = ask_question(settings, root, CHOICE)["question_id"]
-    assert cancel_question(settings, root, second)["status"] == "cancelled"
-    assert [one["status"] for one in list_questions(root)] == ["answered", "cancelled"]
-
-
-def test_a_session_asks_but_does_not_answer(tmp_path: Path) -> None:
-    """Whoever calls for a session, a tool server outside of its sandbox too."""
-    outbox = tmp_path / "outbox"
+def test_a_session_asks_but_does_not_answer(ws: Workspace) -> None:
+    """Not its own question, and no other."""
+    standing = asked(ws, CHOICE)
+    outbox = ws.root.parent / "outbox"
     outbox.mkdir()
     inside = {"OMAGY_RUN_ID": "m-1", "OMAGY_CANDIDATE_FILE": str(outbox / "candidate.json"), "OMAGY_ITERATION": "3"}
-    settings, root = read_settings({"PATH": os.environ["PATH"], **inside}), StateRoot(tmp_path)
-    asked = ask_question(settings, None, CHOICE)
-    assert (asked["status"], asked["run_id"], asked["iteration"]) == ("open", "m-1", 3)
-    assert str(outbox / "candidate.json") in asked["next"]
-    assert list_questions(root) == []
+    ws.environment |= inside
+    told = json.loads(ask(ws, CHOICE).stdout)
+    assert (told["status"], told["run_id"], told["iteration"]) == ("open", "m-1", 3)
+    assert str(outbox / "candidate.json") in told["next"]
     (left,) = (outbox / "questions").iterdir()
-    assert left.stem == asked["question_id"]
-    with pytest.raises(ContractError, match="a session cannot answer"):
-        answer_question(settings, root, asked["question_id"], {"answer": "pg"})
-    with pytest.raises(ContractError, match="a session cannot cancel"):
-        cancel_question(settings, root, asked["question_id"])
+    assert left.stem == told["question_id"]
+    for verb, *words in (("answer", told["question_id"], "pg"), ("answer", standing, "pg"), ("cancel", standing)):
+        done = ws.omagy("question", verb, *words)
+        assert done.returncode == 2
+        assert f"a session cannot {verb}" in done.stderr
+    assert [one["status"] for one in json.loads(ws.omagy("question", "list", "--json").stdout)["questions"]] == [
+        "open"
+    ]
 
 
 def test_asking_from_a_session_loads_no_heavy_library(ws: Workspace) -> None:
@@ -310,3 +297,15 @@ def test_asking_from_a_session_loads_no_heavy_library(ws: Workspace) -> None:
     )
     assert done.stdout.strip() == ""
     assert len(list((outbox / "questions").iterdir())) == 1
+
+
+def test_a_question_over_its_time_is_not_shown_as_open(ws: Workspace) -> None:
+    """Nobody was there when it expired; what is printed says so all the same, and offers no answer to give."""
+    asked = json.loads(ws.omagy("question", "--question", "Soon?", "--timeout", "0.001s", "--json").stdout)
+    name = asked["question_id"]
+    assert ws.omagy("question", "list").stdout.split()[:2] == [name, "expired"]
+    assert json.loads(ws.omagy("question", "list", "--json").stdout)["questions"][0]["status"] == "expired"
+    assert json.loads(ws.omagy("question", "show", name, "--json").stdout)["status"] == "expired"
+    shown = ws.omagy("question", "show", name).stdout
+    assert "expired" in shown
+    assert "question answer" not in shown

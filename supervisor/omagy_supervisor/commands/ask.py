@@ -33,18 +33,16 @@ class Renderer(StrEnum):
     NONE = "none"
 
 
-def ask(request: QuestionRequest, settings: Settings, renderer: Renderer, root: StateRoot | None = None) -> Question:
+def ask(request: QuestionRequest, settings: Settings, renderer: Renderer) -> Question:
     """Record ``request``, show it, and wait; returns the question as it then stands: still open when it was put off.
 
-    From inside a session it is handed to the session's supervisor, and nobody waits. ``root`` is the repository
-    that is meant, else the one around the current folder. Raises OmagyError.
+    From inside a session it is handed to the session's supervisor, and nobody waits. Raises OmagyError.
     """
     if settings.inside_session is not None:
         return _hand_over(request, settings)
-    if root is None:
-        from omagy_supervisor.commands.chosen import nearest_root
+    from omagy_supervisor.commands.chosen import nearest_root
 
-        root = nearest_root()
+    root = nearest_root()
     files = QuestionFiles(root.state)
     root.prepare()
     question = _record(files, request)

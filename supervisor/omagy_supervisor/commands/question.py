@@ -112,7 +112,8 @@ def _tell(asked: Question, settings: Settings) -> None:
 def _list(words: list[str], options: Options, settings: Settings) -> int:  # noqa: ARG001 - verbs have one signature
     if words:
         raise ContractError("list takes no words", _USAGE)
-    found = _files().all()
+    now = SystemClock().now()
+    found = [one.as_of(now) for one in _files().all()]
     if options.has("--json"):
         show_json({"questions": [record_of(one) for one in found]})
         return 0
@@ -124,7 +125,7 @@ def _list(words: list[str], options: Options, settings: Settings) -> int:  # noq
 
 
 def _show(words: list[str], options: Options, settings: Settings) -> int:  # noqa: ARG001 - verbs have one signature
-    found = _files().find(_one_id(words, "show"))
+    found = _files().find(_one_id(words, "show")).as_of(SystemClock().now())
     if options.has("--json"):
         show_json(record_of(found))
         return 0

@@ -1,30 +1,17 @@
-"""Questions as data, asked and answered: the command line prints it, MCP tools hand it on (contract section 8)."""
+"""What askers and people are told of questions: the command line prints it, MCP tools hand it on (section 8)."""
 
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from omagy_autoresearch.answering import answers_from_data, result_of
-from omagy_autoresearch.asking import parse_request
 from omagy_autoresearch.errors import ContractError
-from omagy_autoresearch.question_record import record_of
 from omagy_autoresearch.questions import Question, Status
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.questions import QuestionFiles
-from omagy_supervisor.commands.ask import Renderer, ask
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import as_called
-
-
-def ask_question(
-    settings: Settings, root: StateRoot | None, data: Mapping[str, Any], renderer: Renderer = Renderer.NONE
-) -> dict[str, Any]:
-    """Ask what ``data`` says, and answer with what the asker reads; by default nobody waits. Raises OmagyError.
-
-    Inside a session the question goes to the session's supervisor, and ``root`` is not needed.
-    """
-    return told(ask(parse_request(data), settings, renderer, root), settings)
 
 
 def answer_question(settings: Settings, root: StateRoot, question_id: str, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,17 +20,6 @@ def answer_question(settings: Settings, root: StateRoot, question_id: str, data:
     files = QuestionFiles(root.state)
     answers = answers_from_data(files.find(question_id), data)
     return told(files.answer(question_id, answers, SystemClock().now()), settings)
-
-
-def cancel_question(settings: Settings, root: StateRoot, question_id: str) -> dict[str, Any]:
-    """Withdraw an open question. Raises OmagyError, always in a session."""
-    refuse_in_session(settings, "cancel")
-    return told(QuestionFiles(root.state).cancel(question_id, SystemClock().now()), settings)
-
-
-def list_questions(root: StateRoot) -> list[dict[str, Any]]:
-    """The records of all questions, oldest first."""
-    return [record_of(one) for one in QuestionFiles(root.state).all()]
 
 
 def told(asked: Question, settings: Settings) -> dict[str, Any]:

@@ -177,7 +177,9 @@ def _list(call: Call, given: ListInput) -> ListOutput:
     if given.status is not None and given.status not in list(Status):
         near = nearest(given.status, Status)
         raise ContractError(f"there is no status {given.status}{near}", f"one of: {', '.join(Status)}")
+    now = SystemClock().now()
     found = files.all() if given.question_id is None else [files.find(given.question_id)]
+    found = [one.as_of(now) for one in found]
     found = [one for one in found if given.status in (None, one.status)]
     shown = found[-given.newest :]
     return ListOutput([record_of(one) for one in shown], len(found) - len(shown))
