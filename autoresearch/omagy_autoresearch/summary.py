@@ -101,6 +101,7 @@ def _next(state: RunState, run_folder: str, outcome: Outcome, command: str) -> t
     merge = f"git merge --no-ff {plan.branch_name}"
     review = f"git log --stat {(state.baseline_commit or plan.start_commit)[:12]}..{plan.branch_name}"
     kept = state.tally.keep > 0
+    go_on = (*((f"you: see what was kept so far with `{review}`",) if kept else ()), f"you: go on with `{resume}`")
     match outcome:
         case Outcome.FINISHED if kept:
             gate = merge_ruling(approved=False, merge_authorized=False, human_merge_only=False).rule
@@ -115,13 +116,13 @@ def _next(state: RunState, run_folder: str, outcome: Outcome, command: str) -> t
             work = (f"you: kept work: `{review}`",) if kept else ()
             return (f"you: {_cure(state, run_folder)}", *work, f"you: start anew with `{again}`")
         case Outcome.BLOCKED:
-            return (f"you: remove the blocker: {_remedy(state, command)}", f"you: go on with `{resume}`")
+            return (f"you: remove the blocker: {_remedy(state, command)}", *go_on)
         case Outcome.USERINTERLUDE:
-            return (f"you: go on with `{resume}`",)
+            return go_on
         case Outcome.ASK_USER_QUESTION:
             question = state.last_entry.question_id if state.last_entry else None
             answer = f"{command} question answer {question} '<your answer>'"
-            return (f"you: answer question {question} with `{answer}`", f"you: go on with `{resume}`")
+            return (f"you: answer question {question} with `{answer}`", *go_on)
 
 
 def _cure(state: RunState, run_folder: str) -> str:
@@ -158,7 +159,10 @@ def _removal(blocker: Blocker, resume: str) -> str:
         case BlockerKind.NOT_LOGGED_IN:
             return "log in with `codex login`"
         case BlockerKind.MISCONFIGURED:
-            return "the agent refuses its arguments or its configuration; correct what it names"
+            return (
+                "the agent refuses its configuration or its arguments. Mend the configuration, or go on with other"
+                f" arguments: `{resume} -- <codex-args>` (nothing behind the -- leaves them all out)"
+            )
         case BlockerKind.USAGE_LIMIT:
             return "the agent's usage limit; it ends at the time that the agent's account shows"
         case BlockerKind.UNREACHABLE:

@@ -37,12 +37,16 @@ _ALL = (*FLAGS, *VALUES)
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """``mission`` is None for a resume and for no arguments at all; ``codex_args`` are untouched."""
+    """``mission`` is None for a resume and for no arguments at all; ``codex_args`` are untouched.
+
+    ``tells_codex_args`` is whether the line says what they are; a lone ``--`` says that there are none.
+    """
 
     flags: frozenset[str] = frozenset()
     values: dict[str, str] = field(default_factory=dict)
     mission: str | None = None
     codex_args: tuple[str, ...] = ()
+    tells_codex_args: bool = False
 
     def has(self, flag: str) -> bool:
         return flag in self.flags
@@ -67,7 +71,7 @@ def split_arguments(argv: list[str]) -> Arguments:
             values[name] = value if equals else _next_value(name, rest)
             del rest[: 1 if equals else 2]
         elif "--resume" in values:
-            return Arguments(frozenset(flags), values, None, _for_codex(rest))
+            return Arguments(frozenset(flags), values, None, _for_codex(rest), tells_codex_args=True)
         elif word == "--":
             raise ContractError("a mission folder is expected before --", "omagy autoresearch <mission-dir> -- …")
         elif word.startswith("-"):

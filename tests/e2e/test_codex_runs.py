@@ -224,6 +224,20 @@ def test_codex_arguments_that_codex_refuses_block_the_run(
     assert server.requests == ()
 
 
+def test_a_resume_can_leave_out_an_argument_that_codex_refused(
+    ws: Workspace, tmp_path: Path, server: ResponsesServer
+) -> None:
+    """The handoff names the way, and it leads to a session."""
+    use_codex(ws, tmp_path, server.play(propose(4), Message("done")))
+    codex_mission(ws)
+    assert run(ws, codex_args=("--no-such-option",)) == 3
+    resume = f"--resume {ws.run_id()} --"
+    assert f"omagy autoresearch {resume} <codex-args>" in (ws.folder() / "handoff.md").read_text()
+    assert ws.resume(ws.run_id()).returncode == 3
+    assert ws.omagy("autoresearch", "--foreground", *resume.split(), timeout=120).returncode == 0
+    assert ws.decisions() == ["baseline", "keep"]
+
+
 def test_a_session_cannot_read_the_files_of_the_held_out_check(
     ws: Workspace, tmp_path: Path, server: ResponsesServer
 ) -> None:

@@ -167,6 +167,12 @@ def test_a_resume_hands_words_to_codex() -> None:
     assert _split("--resume r m").codex_args == ("m",)
 
 
+def test_a_resume_can_leave_out_the_arguments_that_the_run_had() -> None:
+    """Two dashes with nothing behind them say that Codex gets none; without them nothing is said."""
+    assert (_split("--resume r --").codex_args, _split("--resume r --").tells_codex_args) == ((), True)
+    assert not _split("--resume r").tells_codex_args
+
+
 def test_help_has_a_short_form() -> None:
     """-h is --help."""
     assert _split("-h").flags == frozenset({"--help"})

@@ -16,7 +16,7 @@ import omagy_autoresearch
 import omagy_supervisor
 from omagy_autoresearch.candidate import CandidateStatus
 from omagy_autoresearch.errors import OmagyError, RepositoryError, StorageError
-from omagy_autoresearch.events import PauseOver, RunEnded
+from omagy_autoresearch.events import PauseOver, RunEnded, StopMode, StopRequested
 from omagy_autoresearch.handoff import SOFTENERS, Handoff, handoff_markdown, is_soft, quoted
 from omagy_autoresearch.lifecycle import LEGACY, Outcome
 from omagy_autoresearch.mission import Budget
@@ -25,7 +25,7 @@ from omagy_autoresearch.run import BlockerKind, Pausing
 from omagy_autoresearch.sessions import EndingKind
 from omagy_autoresearch.summary import handoff
 from omagy_autoresearch.workflow_handoff import workflow_handoff
-from unit.histories import PLAN, History, artifact, broken, plan
+from unit.histories import BASELINE, PLAN, History, artifact, broken, plan
 
 PARTS = ["Outcome", "Evidence", "Artifacts / state", "Handoff"]
 PACKAGES = [Path(str(package.__file__)).parent for package in (omagy_autoresearch, omagy_supervisor)]
@@ -155,6 +155,41 @@ def test_every_blocker_has_a_remedy(kind: BlockerKind) -> None:
     assert found.handoff[0].startswith("you: remove the blocker: ")
     assert "its words" not in " ".join(found.handoff)
     assert "its words" in found.reason
+
+
+def test_an_agent_that_refused_its_arguments_is_resumed_with_others() -> None:
+    """The command that merely goes on would hand it the same arguments again."""
+    history = History().measured().session(kind=EndingKind.MISCONFIGURED, detail="unexpected argument").ended()
+    again = f"`omagy autoresearch --resume {PLAN.run_id} -- <codex-args>`"
+    assert again in handoff(history.state, "/records", ()).handoff[0]
+
+
+ENDS = {
+    "stopped": lambda: _stopped(),
+    "blocked": lambda: History().measured().kept().session(kind=EndingKind.NOT_LOGGED_IN).ended(),
+    "asked": lambda: History().measured().kept().said(CandidateStatus.NOOP, question_id="q1").ended(),
+    "failed": lambda: History(plan(Budget(max_consecutive_errors=1))).measured().kept().wrong("why").ended(),
+    "finished": lambda: History(plan(Budget(max_iterations=1))).measured().kept().ended(),
+}
+
+
+def _stopped() -> History:
+    return History().measured().kept().tell(StopRequested(StopMode.NOW, "Ctrl-C")).ended()
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_kept_work_can_be_found_from_every_end(end: str) -> None:
+    """A run without a budget ends by being stopped: its handoff, too, says how to see what was kept."""
+    found = handoff(ENDS[end]().state, "/records", ())
+    assert sum(f"`git log --stat {BASELINE[:12]}..{PLAN.branch_name}`" in line for line in found.handoff) == 1
+
+
+def test_a_stopped_run_that_kept_nothing_names_no_work() -> None:
+    """There is nothing to look at."""
+    history = History().measured().tell(StopRequested(StopMode.NOW, "Ctrl-C")).ended()
+    assert handoff(history.state, "/records", ()).handoff == (
+        f"you: go on with `omagy autoresearch --resume {PLAN.run_id}`",
+    )
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,11 @@ def _overrides(state: RunState, arguments: Arguments, settings: Settings) -> Ove
 def _agent(state: RunState, arguments: Arguments, settings: Settings) -> AgentChoice | None:
     """The agent that the command line asks for, with what it leaves open as the run had it; None for no change."""
     own = state.plan.agent
-    asked = arguments.codex_args or {"--agent", "--codex-sandbox"} & arguments.values.keys()
+    asked = arguments.tells_codex_args or {"--agent", "--codex-sandbox"} & arguments.values.keys()
     if not asked:
         return None
     named = arguments.values.get("--agent") or (f"command:{own.command}" if own.command else own.kind)
     values = {"--codex-sandbox": own.codex_sandbox, **arguments.values, "--agent": named}
-    codex_args = arguments.codex_args or own.codex_args
+    codex_args = arguments.codex_args if arguments.tells_codex_args else own.codex_args
     choice, _ = choose_agent(Arguments(values=values, codex_args=codex_args), state.plan.contract, settings)
     return choice
