@@ -84,7 +84,9 @@ def _publish(world: World, state: RunState, event: Event) -> None:
             _write_lessons(world, state)
         case SessionBegun() | SessionEnded():
             world.records.write_manifest(state, lasting=False)  # where a run is at the moment; the journal has it
-        case LaneReady() | PauseOver() | RunResumed() | RunCreated():
+        case RunResumed():
+            world.records.reopen(state)
+        case LaneReady() | PauseOver() | RunCreated():
             world.records.write_manifest(state)
         case Decided() | Evaluated() | Remeasured() | StopRequested():
             pass

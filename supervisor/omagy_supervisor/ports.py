@@ -254,6 +254,10 @@ class Records(Protocol):
         """Bring the manifest up to ``state``. One that is not lasting can be the one before it after a power cut."""
         ...
 
+    def reopen(self, state: RunState) -> None:
+        """Take away the handoff of an end that a run went on after, and bring the manifest up to ``state``."""
+        ...
+
     def write_end(self, state: RunState, handoff: Handoff) -> None:
         """Write the handoff, the ledger's outcome and, last, the manifest."""
         ...

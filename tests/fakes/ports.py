@@ -239,6 +239,10 @@ class FakeRecords:
     def write_manifest(self, state: RunState, *, lasting: bool = True) -> None:
         self._machine.manifests.append(manifest(state))
 
+    def reopen(self, state: RunState) -> None:
+        self._machine.handoff = None
+        self.write_manifest(state)
+
     def write_end(self, state: RunState, handoff: Handoff) -> None:
         self._machine.handoff = handoff
         self.write_manifest(state)

@@ -148,6 +148,18 @@ def test_an_end_is_written_for_people_and_programs(place: Place) -> None:
     assert json.loads(place.folder.manifest.read_bytes())["lifecycle_outcome"] == "finished"
 
 
+def test_a_run_that_goes_on_has_no_handoff(place: Place) -> None:
+    """What an earlier end told people to do is no longer so."""
+    place.history = History(plan(Budget(max_iterations=1))).measured().kept().ended()
+    state = place.history.state
+    place.records.write_end(state, handoff(state, str(place.folder.root), place.records.kept()))
+    place.records.reopen(place.history.resumed().state)
+    assert not place.folder.handoff_markdown.exists()
+    assert not place.folder.handoff_json.exists()
+    assert json.loads(place.folder.manifest.read_bytes())["lifecycle_outcome"] is None
+    place.records.reopen(place.history.state)
+
+
 # -- results.tsv lies where an agent can reach it
 
 Harm = Callable[[Path, Path], None]

@@ -68,6 +68,14 @@ class FileRecords:
         durability = Durability.FULL if lasting else Durability.WHOLE
         replace_file(self._folder.manifest, manifest_json(state), durability)
 
+    def reopen(self, state: RunState) -> None:
+        for handoff in (self._folder.handoff_markdown, self._folder.handoff_json):
+            try:
+                handoff.unlink(missing_ok=True)
+            except OSError as error:
+                raise cannot_write(handoff, error) from error
+        self.write_manifest(state)
+
     def write_end(self, state: RunState, handoff: Handoff) -> None:
         write_atomic(self._folder.handoff_markdown, handoff_markdown(handoff).encode())
         data = msgspec.json.format(msgspec.json.encode(handoff), indent=2) + b"\n"
