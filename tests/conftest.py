@@ -1,16 +1,33 @@
-"""Fixtures that all tests share."""
+"""What all tests share: fixtures, how examples are generated, and the product's bytecode."""
 
+import compileall
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from fakes.workspace import Workspace, workspace
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and with them all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Nothing of a generated example may depend on the machine's speed, nor on which run of the suite it is: what one run
+# finds, every run finds. `--hypothesis-profile explore` looks for what none has found yet.
+settings.register_profile(
+    "omagy", deadline=None, database=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", settings.get_profile("omagy"), derandomize=False, max_examples=2000)
+settings.load_profile("omagy")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the product once: the tests start it thousands of times, and let none of these write bytecode."""
+    if not hasattr(config, "workerinput"):
+        for source in ("autoresearch", "supervisor"):
+            compileall.compile_dir(config.rootpath / source, quiet=2)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from chaos.checker import check, decided
-from fakes.workspace import Acts, Workspace, candidate, wait_until, workspace
+from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, wait_until, workspace
 from omagy_autoresearch.names import session_cookie, sessions_cookie
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.processes import SystemProcesses
@@ -120,7 +120,7 @@ def test_whoever_is_killed_the_run_ends_as_it_should(ws: Workspace, seed: int) -
     for pid in scene.victims(supervisor.pid):
         os.kill(pid, signal.SIGKILL)
     if scene.victim in ("supervisor", "everything"):
-        assert supervisor.wait(30) == -signal.SIGKILL
+        assert supervisor.wait(PATIENCE_S) == -signal.SIGKILL
         scene.open_the_gate()
         done = ws.resume(ws.run_id())
         assert done.returncode == 0, done.stderr
@@ -129,7 +129,7 @@ def test_whoever_is_killed_the_run_ends_as_it_should(ws: Workspace, seed: int) -
             scene.open_the_gate()
         wait_until(lambda: len(ws.decisions()) > scene.iteration or scene.victim == "runner", "the decision")
         scene.open_the_gate()
-        assert supervisor.wait(60) == 0
+        assert supervisor.wait(PATIENCE_S) == 0
     check(ws)
     assert ws.decisions() == scene.expected()
     assert ws.manifest()["lifecycle_outcome"] == "finished"
@@ -255,7 +255,7 @@ def test_a_disk_that_is_full_for_everybody_loses_nothing(small_disk: Path, spare
         fill(small_disk / "filler", spare_bytes)
         wait_until(lambda: supervisor.poll() is not None or len(ws.decisions()) > 2, "an end of iteration 2")
         (small_disk / "filler").unlink()
-        said = supervisor.communicate(timeout=60)[1]
+        said = supervisor.communicate(timeout=PATIENCE_S)[1]
         if supervisor.returncode != 0:
             assert supervisor.returncode in (1, 3), said
             assert "No space left on device" in said

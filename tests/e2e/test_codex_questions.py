@@ -46,7 +46,7 @@ def test_codex_asks_from_its_sandbox(ws: Workspace, tmp_path: Path, server: Resp
     before = len(server.requests)
     assert ws.omagy("question", "answer", question["id"], "small").returncode == 0
     server.replace(url, Message("I know now"))
-    resumed = ws.omagy("autoresearch", "--foreground", "--resume", ws.run_id(), timeout=120)
+    resumed = ws.omagy("autoresearch", "--foreground", "--resume", ws.run_id())
     assert resumed.returncode == 0, resumed.stderr
     asked = str(server.requests[before].body["input"])
     assert "Question: Which backend?" in asked

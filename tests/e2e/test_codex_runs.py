@@ -20,7 +20,7 @@ from fakes.responses_server import (
     Step,
     responses_server,
 )
-from fakes.workspace import Workspace, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, wait_until
 
 ARTIFACT = (
     'printf \'{"status":"candidate","candidate_commit":"%s","base_commit":"%s","description":"value %s",'
@@ -63,7 +63,7 @@ def codex_mission(ws: Workspace, frontmatter: str = "budget:\n  max_iterations: 
 
 def run(ws: Workspace, *options: str, codex_args: tuple[str, ...] = ()) -> int:
     done = ws.omagy(
-        "autoresearch", "--foreground", "--agent", "codex", *options, "missions/m", *codex_args, timeout=120
+        "autoresearch", "--foreground", "--agent", "codex", *options, "missions/m", *codex_args, timeout=PATIENCE_S
     )
     print(done.stdout, done.stderr)
     return done.returncode
@@ -129,7 +129,7 @@ def test_a_usage_limit_is_waited_out(ws: Workspace, tmp_path: Path, server: Resp
     process = ws.start("autoresearch", "--foreground", "--agent", "codex", "missions/m")
     server.wait_for_requests(2)
     server.replace(url, propose(4), Message("done"))
-    assert process.wait(120) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert ws.decisions() == ["baseline", "keep"]
     assert ws.ledger()["entries"][1]["session"]["attempt"] > 1
     assert "waiting until" in (ws.folder() / "supervisor.log").read_text()
@@ -156,7 +156,7 @@ def test_server_trouble_is_retried_and_costs_no_iteration(
     process = ws.start("autoresearch", "--foreground", "--agent", "codex", "missions/m")
     server.wait_for_requests(3)
     server.replace(url, propose(4), Message("done"))
-    assert process.wait(120) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert ws.decisions() == ["baseline", "keep"]
 
 
@@ -183,7 +183,7 @@ def test_a_session_that_is_killed_is_an_error_and_the_run_goes_on(
     for codex in codex_processes(ws):
         codex.send_signal(signal.SIGKILL)
     gate.set()
-    assert process.wait(120) == 0
+    assert process.wait(PATIENCE_S) == 0
     assert ws.decisions() == ["baseline", "error", "keep"]
 
 
@@ -208,7 +208,7 @@ def test_a_live_codex_session_is_adopted(ws: Workspace, tmp_path: Path, server: 
     log = ws.folder() / "supervisor.log"
     wait_until(lambda: "found the session of iteration 1 alive" in log.read_text(), "the adoption")
     gate.set()
-    assert resumed.wait(120) == 0
+    assert resumed.wait(PATIENCE_S) == 0
     assert ws.decisions() == ["baseline", "keep"]
     assert len({request.session for request in server.requests}) == 1
 

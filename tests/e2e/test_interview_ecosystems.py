@@ -136,7 +136,7 @@ def test_from_an_empty_idea_to_a_finished_run(ws: Workspace, sample: Sample, scr
     screen.wait("A short name for it?")
     screen.press("Enter")
     screen.wait("How would you notice?")
-    assert f" > {sample.measure}" in screen.visible()
+    screen.wait(f" > {sample.measure}")
     screen.press("Enter")
     screen.wait("Longest time for one measurement?")
     screen.press("Enter")

@@ -63,13 +63,19 @@ def choose(screen: Screen, label: str) -> None:
     """Move down to ``label`` and take it."""
     wait_until(lambda: any(f"{mark}{label}" in screen.visible() for mark in ("   ", " > ")), f"the choice {label!r}")
     for _ in range(8):
-        if f" > {label}" in screen.visible():
+        at = pointed_at(screen)
+        if at.startswith(label):
             break
-        before = screen.visible()
         screen.press("Down")
-        wait_until(lambda before=before: screen.visible() != before, "the pointer")  # type: ignore[misc]
-    assert f" > {label}" in screen.visible()
+        wait_until(lambda at=at: pointed_at(screen) not in ("", at), "the next choice")  # type: ignore[misc]
+    assert pointed_at(screen).startswith(label)
     screen.press("Enter")
+
+
+def pointed_at(screen: Screen) -> str:
+    """The choice that the pointer is at; empty while the choices are being drawn."""
+    found = [line.removeprefix(" > ") for line in screen.visible().splitlines() if line.startswith(" > ")]
+    return found[-1] if found else ""
 
 
 def enter(screen: Screen, *questions: str) -> None:
@@ -167,7 +173,7 @@ def test_ctrl_c_ends_a_trial_and_not_the_interview(repo: Workspace, open_screen:
     wait_until(mark.exists, "the trial")
     screen.press("C-c")
     screen.wait("it was stopped before it answered")
-    assert [line for line in repo.running() if "number.py" in line and "omagy_supervisor" not in line] == []
+    wait_until(lambda: not tried(repo), "the end of what was tried")
     assert not list(repo.root.parent.glob("repo.omagy-worktrees/*"))
     choose(screen, "change the command")
     screen.wait("Which command?")
@@ -210,18 +216,22 @@ def test_a_kill_in_the_middle_loses_no_answer(repo: Workspace, open_screen: Open
     up_to_the_trial(screen)
     screen.press("Enter")
     wait_until(mark.exists, "the trial")
-    (omagy,) = [each for each in repo.own_processes() if "omagy_supervisor" in each.cmdline()]
+    (omagy,) = [each for each in repo.own_processes() if "omagy_supervisor" in cmdline(each)]
     os.kill(omagy.pid, signal.SIGKILL)
     screen.wait("status 137")
     repo.write("number.py", "print(5)\n")
     repo.commit()
     screen.omagy("--slug", "better-number")
     screen.wait("it works: the current commit passes, score 5")
-    orphans = [each for each in repo.own_processes() if "number.py" in " ".join(cmdline(each))]
-    assert orphans == []
+    wait_until(lambda: not tried(repo), "the end of the orphans")
     assert not list(repo.root.parent.glob("repo.omagy-worktrees/trial-*"))
     screen.press("C-c")
     screen.wait("status 130")
+
+
+def tried(repo: Workspace) -> list[str]:
+    """What runs of the command that was tried, the interview itself left out."""
+    return [line for line in repo.running() if "number.py" in line and "omagy_supervisor" not in line]
 
 
 def cmdline(process: psutil.Process) -> list[str]:
@@ -244,7 +254,7 @@ def test_a_tiny_window_shows_every_question(repo: Workspace, open_screen: OpenSc
     screen.type(NUMBER)
     screen.wait("How does it tell how good it was?")
     for label in ("by the time", "by the last number", "by its exit status", "it prints JSON"):
-        assert label in screen.visible()
+        wait_until(lambda label=label: label in screen.visible(), f"the choice {label!r}")  # type: ignore[misc]
     assert "too small" not in screen.whole()
     choose(screen, "by the last number")
     enter(screen, "Which scores are better?", "Longest time", "What may change?")

@@ -473,6 +473,9 @@ def _program(name: str, program: str, decision: str, reason: str) -> Cheat:
 
 
 HONEST = "print(0.5)\n"
+LIMIT_S = 5
+"""What an evaluation of one of ``ATTACKS`` may take: two of them wait for it, all others need a part of it."""
+OVER_ITS_LIMIT = f"stopped at its time limit of {LIMIT_S}.0s"
 
 ATTACKS = (
     _program("is honest", HONEST, "discard", TRUTH),
@@ -502,14 +505,14 @@ ATTACKS = (
         "the evaluator ",
     ),
     _program("kills its process group", "import os\nos.killpg(0, 9)\n", "discard", "killed by signal 9"),
-    _program("hangs", "import threading\nthreading.Event().wait()\n", "discard", "stopped at its time limit of 2.0s"),
+    _program("hangs", "import threading\nthreading.Event().wait()\n", "discard", OVER_ITS_LIMIT),
     _program(
         "leaves a daemon that ignores TERM",
         "import os, signal, threading\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
         "        for number in (signal.SIGTERM, signal.SIGHUP):\n            signal.signal(number, signal.SIG_IGN)\n"
         "        os.environ.clear()\n        threading.Event().wait()\n    os._exit(0)\n" + HONEST,
         "discard",
-        "stopped at its time limit of 2.0s",
+        OVER_ITS_LIMIT,
     ),
     _program(
         "edits the evaluator for the next measurement",

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import psutil
 import pytest
 
 from fakes.cheats import (
@@ -22,13 +21,14 @@ from fakes.cheats import (
     IGNORED,
     LANE,
     LIES,
+    LIMIT_S,
     PLANTS,
     SURFACE,
     TRUTH,
     Cheat,
     sh,
 )
-from fakes.workspace import Acts, Workspace, noop
+from fakes.workspace import Acts, Workspace, lives, noop
 
 ARTIFACT: Acts = [{"artifact": {}}]
 TARGET = "conf/gr\u00f6\u00dfe.json"
@@ -280,7 +280,7 @@ def test_a_process_in_the_background_ends_with_its_session(ws: Workspace) -> Non
     assert TRUTH in entries[0]["decision_reason"]
     outbox = ws.folder() / "iterations/0001/outbox"
     assert not (outbox / "candidate.json.late").exists()
-    assert not psutil.pid_exists(int((outbox / "candidate.json.pid").read_text()))
+    assert not lives(int((outbox / "candidate.json.pid").read_text()))
     expect_lane_at_tip(ws)
 
 
@@ -328,7 +328,7 @@ def test_an_evaluator_that_runs_the_candidate_apart_and_answers_last_is_believed
     next measurement."""
     ws.write("program.py", "print(1)\n")
     ws.write("missions/m/eval.py", CAREFUL)
-    prepare(ws, len(ATTACKS), keys=f"  isolation: {isolation}\n  timeout: 2s\n  repeats: 2\n  retest: 0\n")
+    prepare(ws, len(ATTACKS), keys=f"  isolation: {isolation}\n  timeout: {LIMIT_S}s\n  repeats: 2\n  retest: 0\n")
     play(ws, ATTACKS)
     expect_lane_at_tip(ws)
 
@@ -422,7 +422,7 @@ def test_a_candidate_that_would_be_kept_has_to_pass_everything(ws: Workspace, is
         answer({"code.txt": "", "broken": ""}, score=6, memory=100, speed=1),
     ]
     guard = (
-        "guard:\n  timeout: 1s\n  command: test ! -e hangs || exec sleep 600; "
+        "guard:\n  timeout: 4s\n  command: test ! -e hangs || exec sleep 600; "
         "test ! -e broken || { echo starting; echo '3 tests failed in test_a.py' >&2; exit 5; }\n"
     )
     prepare(ws, len(sessions), guard, keys)
@@ -433,7 +433,7 @@ def test_a_candidate_that_would_be_kept_has_to_pass_everything(ws: Workspace, is
         ("discard", "speed is 0.5, below its limit of 1"),
         ("discard", "the evaluator gave no metric speed, which a constraint needs"),
         ("discard", "guard failed: it exited with status 5: 3 tests failed in test_a.py"),
-        ("discard", "guard failed: it was stopped at its time limit of 1.0s"),
+        ("discard", "guard failed: it was stopped at its time limit of 4.0s"),
         ("discard", "held-out check failed: it exited with status 1"),
         ("keep", "score improved: 2 → 6"),
         ("discard", "score is the same: 6"),

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from fakes.codex_home import KEY_VARIABLE, codex_for_tests, make_codex_home
-from fakes.workspace import EVALUATOR, Workspace, candidate, contents, wait_until
+from fakes.workspace import EVALUATOR, PATIENCE_S, Workspace, candidate, contents, wait_until
 
 
 def check(ws: Workspace, *options: str, agent: str = "command:true") -> subprocess.CompletedProcess[str]:
-    return ws.omagy("autoresearch", "check", "--agent", agent, *options, "missions/m", timeout=120)
+    return ws.omagy("autoresearch", "check", "--agent", agent, *options, "missions/m")
 
 
 def everything(ws: Workspace) -> dict[str, str]:
@@ -248,11 +248,11 @@ def test_a_check_that_is_stopped_leaves_nothing(ws: Workspace, isolation: str, n
     process = ws.start("autoresearch", "check", "--agent", "command:true", "missions/m")
     wait_until(mark.exists, "the measurement")
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, said
     assert "Traceback" not in said
     expect_nothing_left(ws, before)
-    assert ws.own_processes() == []
+    assert ws.wait_for_quiet() == []
 
 
 # -- the sandbox of the real Codex

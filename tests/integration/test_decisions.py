@@ -251,14 +251,14 @@ def test_nothing_an_evaluator_started_survives_it(ws: Workspace) -> None:
         says(f"{STUBBORN}\n{good}"),
         says(f"{STUBBORN}\n{good}\ntime.sleep(600)"),
         says(f"{STUBBORN}\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{good}\ntime.sleep(600)"),
-        keys="  timeout: 3s\n",
+        keys="  timeout: 5s\n",
         evaluator=ANSWER,
     )
     expect(
         ws,
         ("keep", "score improved"),
-        ("discard", "stopped at its time limit of 3.0s"),
-        ("discard", "stopped at its time limit of 3.0s"),
+        ("discard", "stopped at its time limit of 5.0s"),
+        ("discard", "stopped at its time limit of 5.0s"),
     )
     for number in (1, 2, 3):
         pid = int((ws.folder() / f"iterations/{number:04d}/evaluator-result.json.pid").read_text())

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fakes.workspace import Acts, Workspace, candidate, lives, noop, wait_until
+from fakes.used_time import let_time_be_used
+from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, lives, noop, wait_until
 
 SOFTENERS = ("If you want", "if you want", "Would you like", "would you like", "feel free", "Let me know")
 PARTS = ["Outcome", "Evidence", "Artifacts / state", "Handoff"]
@@ -60,12 +61,12 @@ def expect_end(
 
 
 def expect_nothing_runs(ws: Workspace) -> None:
-    assert ws.running() == []
-    assert ws.tmux("list-sessions").returncode != 0
+    assert ws.wait_for_quiet() == []
+    wait_until(lambda: ws.tmux("list-sessions").returncode != 0, "the end of tmux")
 
 
 def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_S)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -113,11 +114,17 @@ def test_a_run_finishes_after_its_iterations(ws: Workspace, options: tuple[str, 
 def test_the_time_budget_cuts_a_session_short(ws: Workspace, way: str) -> None:
     """When the time is used up the session under way is ended, what it left is saved, and no other is started."""
     session = counted(ws, {"write": {"draft.txt": "half"}}, {"hang": True})
-    prepared(ws, "budget:\n  max_wall_time: 4s\n" if way == "key" else "", default=session)
-    done = ws.launch(*(() if way == "key" else ("--max-wall-time", "4s")))
+    prepared(ws, "budget:\n  max_wall_time: 1h\n" if way == "key" else "", default=session)
+    process = ws.start_launch(*(() if way == "key" else ("--max-wall-time", "1h")))
+    ws.wait_for_run()
+    ws.wait_for_session()
+    process.kill()
+    process.wait()
+    let_time_be_used(ws, 3599)
+    done = ws.resume(ws.run_id())
     expect_end(ws, done, "finished", "time budget used:", "(budget.max_wall_time)")
     assert launches(ws).read_text() == "1\n"
-    assert ws.manifest()["elapsed_s"] >= 4
+    assert ws.manifest()["elapsed_s"] >= 3600
     assert ws.git("show", f"refs/omagy/{ws.run_id()}/leftovers/1.1:draft.txt") == "half"
     assert "waiting" not in done.stderr
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -425,12 +426,16 @@ def test_a_checker_that_crashes_has_not_found_nothing(tmp_path: Path, status: in
 
 
 def test_a_command_is_timed(tmp_path: Path) -> None:
-    """More work takes longer, a failing command is refused, and what it prints has a fingerprint."""
-    work = "import sys\nsum(range(int(sys.argv[1])))\nprint('done')\n"
+    """From its start to its end, a failing command is refused, and what it prints has a fingerprint."""
+    work = "import sys, time\ntime.sleep(float(sys.argv[1]))\nprint('done')\n"
     evaluator = with_tool(tmp_path, "time_command", {}, COMMAND="python3 work.py $(cat size)", RUNS=3)
-    little = evaluator.run({"work.py": work, "size": "10"})
-    much = evaluator.run({"size": "9000000"})
-    assert little[SCORE] < much[SCORE] <= much["median_ms"]
+    before = time.monotonic()
+    little = evaluator.run({"work.py": work, "size": "0"})
+    most_ms = 1000 * (time.monotonic() - before)
+    assert 0 < little[SCORE] <= little["median_ms"]
+    assert 3 * little[SCORE] <= most_ms, "the fastest of three runs, which all lie within the evaluation"
+    much = evaluator.run({"size": "0.1"})
+    assert 100 <= much[SCORE] <= much["median_ms"]
     assert little["output"] == much["output"]
     assert evaluator.run({"work.py": "print('something else')\n"})["output"] != much["output"]
     assert evaluator.run({"work.py": "raise SystemExit(3)\n"})["reason"] == "the command fails with status 3"

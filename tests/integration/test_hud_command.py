@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fakes.workspace import Workspace, candidate, contents, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, candidate, contents, wait_until
 from omagy_autoresearch.mode_request import parse_write
 from omagy_supervisor.adapters.lock import RunLock
 from omagy_supervisor.paths import StateRoot
@@ -92,7 +92,7 @@ def test_it_shows_a_run_while_it_lives_and_how_it_ended(ws: Workspace) -> None:
     assert hud(ws) == "omagy: autoresearch m in session | iteration 3 | best 4 (+300.0%) ▁▃█\n"
     assert hud(ws, "--width", "30") == "omagy: autoresearch in sessio…\n"
     process.send_signal(signal.SIGINT)
-    process.wait(60)
+    process.wait(PATIENCE_S)
     assert hud(ws).startswith("omagy: autoresearch m userinterlude | iteration 3 | best 4")
 
 
@@ -181,7 +181,7 @@ def test_watch_tells_each_change_once(ws: Workspace) -> None:
     activate(ws, "ralph")
     assert process.stdout.readline() == "omagy: team+ralph\n"
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def test_watch_replaces_its_line_on_a_terminal(ws: Workspace) -> None:
@@ -201,7 +201,7 @@ def test_watch_replaces_its_line_on_a_terminal(ws: Workspace) -> None:
         seen += os.read(leader, 1000)
     assert seen.startswith(b"\r\033[Komagy: idle")
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1] == b""
+    assert process.communicate(timeout=PATIENCE_S)[1] == b""
     assert process.returncode == 0
     os.close(leader)
 

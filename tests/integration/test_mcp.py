@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from fakes.mcp_client import done, refused, server_of, with_client
-from fakes.workspace import Workspace, candidate, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, candidate, wait_until
 
 NEEDED: dict[str, dict[str, Any]] = {
     "omagy_question_answer": {"question_id": "q-1", "answer": "yes"},
@@ -252,7 +252,7 @@ class Wire:
 
     def close(self) -> tuple[int, str]:
         """Close stdin; the exit status and stderr."""
-        rest, told = self.process.communicate(timeout=30)
+        rest, told = self.process.communicate(timeout=PATIENCE_S)
         assert rest == b""
         return self.process.returncode, told.decode()
 
@@ -303,7 +303,7 @@ def test_signals_end_the_server(wire: Callable[..., Wire], number: signal.Signal
     server = wire()
     server.greet()
     server.process.send_signal(number)
-    assert server.process.wait(30) == status
+    assert server.process.wait(PATIENCE_S) == status
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
@@ -321,7 +321,7 @@ def test_a_question_that_waits_does_not_keep_the_server_alive(
         server.process.stdin = None
     else:
         server.process.send_signal(number)
-    assert server.process.wait(10) == (0 if number is None else 143)
+    assert server.process.wait(PATIENCE_S) == (0 if number is None else 143)
 
 
 def test_a_client_that_reads_no_more_ends_the_server(wire: Callable[..., Wire]) -> None:
@@ -332,7 +332,7 @@ def test_a_client_that_reads_no_more_ends_the_server(wire: Callable[..., Wire]) 
     assert server.process.stderr is not None
     server.process.stdout.close()
     server.ask(1, "tools/list")
-    assert server.process.wait(30) == 0
+    assert server.process.wait(PATIENCE_S) == 0
     assert server.process.stderr.read() == b""
     server.process.stdout = None
 

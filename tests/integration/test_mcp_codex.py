@@ -10,7 +10,7 @@ import pytest
 
 from fakes.codex_home import KEY_VARIABLE, CodexHome, ToolMode, codex_for_tests, make_codex_home
 from fakes.responses_server import McpCall, Message, ResponsesServer, Shell, responses_server
-from fakes.workspace import Workspace
+from fakes.workspace import PATIENCE_S, Workspace
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_codex_gets_the_tools_answer(ws: Workspace, tmp_path: Path, server: Resp
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     made = calls(done.stdout)
@@ -93,7 +93,7 @@ def test_a_session_of_a_run_sees_its_run_and_cannot_stop_it(
         KEY_VARIABLE: home.environment[KEY_VARIABLE],
         **{name: home.environment[name] for name in ("CODEX_HOME", "TMPDIR")},
     }
-    done = ws.omagy("autoresearch", "--foreground", "--agent", "codex", "missions/m", timeout=120)
+    done = ws.omagy("autoresearch", "--foreground", "--agent", "codex", "missions/m")
     assert done.returncode == 0, done.stderr
     assert ws.decisions() == ["baseline", "keep"]
     status, stop, clear, _ = server.requests[-1].tool_outputs()

@@ -8,7 +8,7 @@ import pytest
 from mcp.client import Client
 
 from fakes.mcp_client import done, refused, server_of, with_client
-from fakes.workspace import Workspace, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, wait_until
 
 CHOICE = {"question": "Which?", "options": ["left", {"label": "right", "value": "r", "description": "the other"}]}
 
@@ -144,7 +144,7 @@ def test_a_session_asks_its_run_and_answers_nothing(ws: Workspace) -> None:
 
     with_client(server_of(ws, ws.lane(), inside), act)
     go_on.touch()
-    assert run.wait(60) == 4
+    assert run.wait(PATIENCE_S) == 4
     assert ws.manifest()["lifecycle_outcome"] == "askuserQuestion"
 
     async def outside(client: Client) -> None:

@@ -9,7 +9,7 @@ from mcp.client import Client
 
 from fakes.mcp_client import done, refused, server_of, with_client
 from fakes.transitions import ALL, DENIED, HANDOFFS, PEERS, Transition
-from fakes.workspace import Workspace, contents
+from fakes.workspace import PATIENCE_S, Workspace, contents
 from omagy_autoresearch.mode_request import CLEAR_KEYS, READ_KEYS, WRITE_KEYS
 from omagy_supervisor.tools import state as state_tools
 from omagy_supervisor.tools.schemas import Input
@@ -176,7 +176,7 @@ def test_clearing_autoresearch_outside_of_a_session_stops_the_run(ws: Workspace)
         await done(client, "omagy_state_write", mode="ralph")
 
     with_client(server_of(ws), act)
-    assert run.wait(30) == 130
+    assert run.wait(PATIENCE_S) == 130
 
 
 @pytest.mark.parametrize(

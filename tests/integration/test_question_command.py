@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fakes.workspace import Workspace, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, wait_until
 
 CHOICE = {"question": "Which one?", "options": ["sqlite", {"label": "Postgres", "value": "pg"}]}
 BATCH = {"questions": [{"id": "db", **CHOICE}, {"question": "Why?"}]}
@@ -26,7 +26,7 @@ def ask(ws: Workspace, data: dict[str, Any], *options: str, stdin: str = "") -> 
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
 
@@ -122,7 +122,8 @@ def test_nobody_answers_in_time(ws: Workspace) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "omagy_supervisor", "question", "--input", json.dumps(CHOICE), "--json",
          "--renderer", "inline", "--timeout", "0.5s"],
-        cwd=ws.root, env=ws.environment, stdin=reader, capture_output=True, text=True, timeout=60, check=False,
+        cwd=ws.root, env=ws.environment, stdin=reader, capture_output=True, text=True,
+        timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     os.close(reader)
     os.close(writer)
@@ -138,7 +139,7 @@ def test_a_question_is_withdrawn_while_somebody_waits(ws: Workspace) -> None:
     waiting = waits(ws)
     name = records(ws)[0]["id"]
     assert ws.omagy("question", "cancel", name).returncode == 0
-    out, _ = waiting.communicate(timeout=60)
+    out, _ = waiting.communicate(timeout=PATIENCE_S)
     assert (waiting.returncode, json.loads(out)["status"]) == (130, "cancelled")
 
 
@@ -146,7 +147,7 @@ def test_an_answer_given_elsewhere_ends_the_wait(ws: Workspace) -> None:
     ws.commit()
     waiting = waits(ws)
     assert ws.omagy("question", "answer", records(ws)[0]["id"], "Postgres").returncode == 0
-    out, _ = waiting.communicate(timeout=60)
+    out, _ = waiting.communicate(timeout=PATIENCE_S)
     assert (waiting.returncode, json.loads(out)["answers"][0]["answer"]["value"]) == (0, "pg")
 
 
@@ -184,7 +185,7 @@ def test_of_two_answers_at_once_one_is_taken(ws: Workspace) -> None:
     for _ in range(3):
         name = asked(ws, {"question": "Which?"})
         people = [ws.start("question", "answer", name, f"person {number}") for number in range(4)]
-        told = [person.communicate(timeout=60)[1] for person in people]
+        told = [person.communicate(timeout=PATIENCE_S)[1] for person in people]
         winners = [number for number, person in enumerate(people) if person.returncode == 0]
         assert len(winners) == 1
         record = next(one for one in records(ws) if one["id"] == name)
@@ -220,7 +221,7 @@ def test_the_person_answers_on_a_terminal(ws: Workspace) -> None:
     read_until(ours, b"Ctrl-C: later")
     os.write(ours, b"\x1b[B\r")
     seen = read_until(ours, b"is answered: Postgres")
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE_S) == 0
     os.close(ours)
     assert b"1) sqlite" in seen or b"Postgres" in seen
     assert records(ws)[0]["answers"][0]["answer"]["value"] == "pg"
@@ -257,7 +258,7 @@ def test_a_deleted_record_ends_the_wait(ws: Workspace) -> None:
     waiting = waits(ws)
     for path in Path(ws.root / ".omagy/state/questions").glob("*.json"):
         path.unlink()
-    _, told = waiting.communicate(timeout=60)
+    _, told = waiting.communicate(timeout=PATIENCE_S)
     assert (waiting.returncode, "there is no question q-" in told) == (2, True)
 
 

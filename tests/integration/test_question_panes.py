@@ -167,10 +167,12 @@ def test_what_is_done_elsewhere_closes_the_pane(
 
 def test_a_question_that_nobody_answers_in_time_closes_its_pane(tmux: Tmux) -> None:
     before = tmux.state()
-    tmux.ask(CHOICE, "--timeout", "3s")
+    tmux.type_question(CHOICE, "--timeout", "1s")
     status, result = tmux.answered()
     assert (status, result["status"]) == (1, "expired")
     assert tmux.state() == before
+    opened = tmux.do("split-window", "-d", "-P", "-F", "#{pane_id}", "cat")
+    assert int(opened[1:]) == int(tmux.asker[1:]) + 2, "there was one pane in between"
 
 
 def test_the_pane_outlives_its_asker(tmux: Tmux, ws: Workspace) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.workspace import EVALUATOR, Workspace, candidate, contents
+from fakes.workspace import EVALUATOR, PATIENCE_S, Workspace, candidate, contents
 
 HEAD = "evaluator:\n  command: python eval.py\n  format: json\n"
 
@@ -32,7 +32,7 @@ def refused(
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == status, done.stderr

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.errors import BlockedError
 from omagy_autoresearch.sessions import EndingKind
 from omagy_supervisor.adapters.command import CommandAgent
@@ -106,7 +107,7 @@ class Lane:
                 stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                timeout=60,
+                timeout=PATIENCE_S,
             )
         status, signal = (done.returncode, None) if done.returncode >= 0 else (None, -done.returncode)
         return SessionExit(status=status, signal=signal, duration_s=0.0), done.stdout.decode()
@@ -290,7 +291,7 @@ def test_outside_of_a_session_it_says_what_is_missing(environment: Mapping[str, 
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **others, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert complaint in done.stderr

@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fakes.workspace import Acts, Workspace, candidate, contents, lives, noop, wait_until
+from fakes.used_time import let_it_be_long_ago
+from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, contents, lives, noop, wait_until
 
 
 def launches(ws: Workspace) -> Path:
@@ -35,7 +36,7 @@ def interrupted(ws: Workspace, frontmatter: str = "budget:\n  max_iterations: 2\
     run_id = ws.wait_for_run()
     ws.wait_for_session(2)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     assert ws.manifest()["lifecycle_outcome"] == "userinterlude"
     ws.plan(default=counted(ws, *candidate(3)))
     return run_id
@@ -178,7 +179,7 @@ def test_while_a_run_is_active_no_other_goes_on(ws: Workspace) -> None:
     assert wrong.returncode == 2
     assert f"run {first} is not active; the active run is {second}" in wrong.stderr
     assert ws.omagy("autoresearch", "stop", second).returncode == 0
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     ws.plan(default=candidate(3))
     goes_on(ws, first)
     assert ws.decisions(first) == ["baseline", "keep", "keep"]
@@ -220,7 +221,7 @@ def test_a_persons_own_commits_in_the_lane_are_not_lost(ws: Workspace) -> None:
     run_id = ws.wait_for_run()
     ws.wait_for_session(1)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     shell(ws, f"cd '{ws.lane()}' && echo 50 > value.txt && git commit -q -am 'my own'")
     mine = ws.git("rev-parse", "HEAD", cwd=ws.lane())
     ws.plan(default=candidate(3))
@@ -273,7 +274,7 @@ def test_a_session_that_outlives_its_supervisor_is_adopted(ws: Workspace, termin
     third = ws.start("autoresearch", "--foreground", "--resume", run_id)
     wait_until(lambda: log.read_text().count("found the session of iteration 1 alive") == 2, "the second adoption")
     go.touch()
-    _, err = third.communicate(timeout=60)
+    _, err = third.communicate(timeout=PATIENCE_S)
     assert third.returncode == 0, err
     assert sessions(ws) == ["1"]
     assert ws.decisions() == ["baseline", "keep"]
@@ -290,18 +291,25 @@ def without_tmux(ws: Workspace) -> None:
 
 
 def test_time_without_a_supervisor_does_not_use_up_the_time_budget(ws: Workspace) -> None:
-    """An adopted session has what was left of the run's supervised time, and no other is started after it."""
-    ws.mission("budget:\n  max_wall_time: 4s\n")
+    """A session that worked through five hours without one is adopted, and has what was left of the run's hour."""
+    go = ws.root.parent / "go"
+    ws.mission("budget:\n  max_iterations: 1\n  max_wall_time: 1h\n")
     ws.commit()
-    ws.plan(default=counted(ws, {"print": "working"}, {"sh": "sleep 5"}, {"print": "slept"}, {"hang": True}))
+    ws.plan(default=counted(ws, {"print": "working"}, {"wait_for": str(go)}, *candidate(2)))
     first = ws.start_launch()
     run_id = ws.wait_for_run()
     ws.wait_for_session(1, "working")
     kill(first)
-    ws.wait_for_session(1, "slept")
-    goes_on(ws, run_id)
+    let_it_be_long_ago(ws, hours=5)
+    second = ws.start("autoresearch", "--foreground", "--resume", run_id)
+    log = ws.folder() / "supervisor.log"
+    wait_until(lambda: "found the session of iteration 1 alive" in log.read_text(), "the adoption")
+    go.touch()
+    _, err = second.communicate(timeout=PATIENCE_S)
+    assert second.returncode == 0, err
     assert sessions(ws) == ["1"]
-    assert ws.manifest()["stop_reason"].startswith("time budget used: 4")
+    assert ws.decisions() == ["baseline", "keep"]
+    assert ws.manifest()["elapsed_s"] < 3600
 
 
 def test_a_session_that_ended_without_a_supervisor_is_collected(ws: Workspace) -> None:
@@ -334,11 +342,11 @@ def test_after_a_reboot_a_session_is_tried_again(ws: Workspace) -> None:
         log = folder / "session.log"
         wait_until(lambda log=log: log.exists() and "hanging" in log.read_text(), f"attempt {attempt}")  # type: ignore[misc]
         power_cut(ws)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
         if attempt == 3:
             ws.plan(default=counted(ws, *candidate(2)))
         process = ws.start("autoresearch", "--foreground", "--resume", run_id)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert sessions(ws) == ["1", "1", "1", "2"]
     assert ws.decisions() == ["baseline", "error", "keep"]
@@ -354,7 +362,7 @@ def power_cut(ws: Workspace) -> None:
         process.suspend()
     for process in own:
         process.kill()
-    psutil.wait_procs(own, timeout=10)
+    wait_until(lambda: not any(lives(process.pid) for process in own), "the end of everything")
 
 
 def test_an_agent_whose_runner_and_supervisor_were_killed_does_not_go_on_beside_its_successor(ws: Workspace) -> None:
@@ -415,7 +423,7 @@ def test_a_tmux_server_that_dies_ends_the_session_but_not_the_run(ws: Workspace)
     ws.wait_for_run()
     ws.wait_for_session(1)
     kill(tmux_server(ws))
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert ws.decisions() == ["baseline", "error", "keep"]
     assert "its window was closed" in ws.ledger()["entries"][1]["decision_reason"]
@@ -457,7 +465,7 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     logs = ws.folder(run_id) / "iterations"
     wait_until(lambda: any("again" in log.read_text() for log in logs.rglob("session.log")), "the next session")
     second.send_signal(signal.SIGTERM)
-    second.communicate(timeout=60)
+    second.communicate(timeout=PATIENCE_S)
     expect_state(ws, run_id, "userinterlude", f"omagy autoresearch --resume {run_id}", active=False)
     ws.plan(default=candidate(2))
     goes_on(ws, run_id)
@@ -484,6 +492,10 @@ def expect_state(ws: Workspace, run_id: str, state: str, command: str, *, active
     assert [state in row for row in rows_of_run] == [True], listed
 
 
+def looks_at(process: subprocess.Popen[str], file: Path) -> bool:
+    return str(file) in [opened.path for opened in psutil.Process(process.pid).open_files()]
+
+
 def test_watch_shows_a_run_to_its_end(ws: Workspace) -> None:
     """A second terminal follows the run with its own exit status; an ended run shows its handoff at once."""
     go = ws.root.parent / "go"
@@ -494,12 +506,13 @@ def test_watch_shows_a_run_to_its_end(ws: Workspace) -> None:
     run_id = ws.wait_for_run()
     ws.wait_for_session(1, "working")
     watch = ws.start("autoresearch", "watch")
+    wait_until(lambda: looks_at(watch, ws.folder() / "supervisor.log"), "the watching")
     go.touch()
-    out, err = watch.communicate(timeout=60)
+    out, err = watch.communicate(timeout=PATIENCE_S)
     assert watch.returncode == 0
     assert "iteration 1: keep, score improved: 1 → 2" in err
     assert "## Outcome" in out
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_S)
     again = ws.omagy("autoresearch", "watch", run_id)
     assert (again.returncode, again.stdout) == (0, out)
     ws.plan(default=[{"hang": True}])
@@ -508,8 +521,9 @@ def test_watch_shows_a_run_to_its_end(ws: Workspace) -> None:
     (other,) = (found for found in ws.run_ids() if found != run_id)
     wait_until((ws.folder(other) / "manifest.json").exists, "its manifest")
     watch = ws.start("autoresearch", "watch", other)
+    wait_until(lambda: looks_at(watch, ws.folder(other) / "supervisor.log"), "the watching")
     kill(died)
-    _, err = watch.communicate(timeout=60)
+    _, err = watch.communicate(timeout=PATIENCE_S)
     assert watch.returncode == 1
     assert f"the supervisor of run {other} is gone without ending the run" in err
     assert f"omagy autoresearch --resume {other}" in err

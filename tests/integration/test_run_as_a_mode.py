@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fakes.workspace import Workspace, candidate, contents, noop, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, candidate, contents, noop, wait_until
 from omagy_autoresearch.mode_request import StateRequest, parse_write
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import read_settings
@@ -121,7 +121,7 @@ def test_no_mode_is_activated_beside_a_run(ws: Workspace, running: Any, tmp_path
     shown = json.loads(ws.omagy("state", "read", "autoresearch", "--json").stdout)
     assert (shown["active"], shown["state"]["run_id"]) == (True, ws.run_id())
     assert ws.omagy("autoresearch", "stop").returncode == 0
-    running.wait(60)
+    running.wait(PATIENCE_S)
     assert inventory(ws) == []
     activate(ws, "team")
 
@@ -129,7 +129,7 @@ def test_no_mode_is_activated_beside_a_run(ws: Workspace, running: Any, tmp_path
 def test_a_killed_supervisor_leaves_no_mode_behind(ws: Workspace, running: Any) -> None:
     """Only the lock is believed: the next reader corrects what the dead one wrote."""
     os.kill(running.pid, signal.SIGKILL)
-    running.wait(60)
+    running.wait(PATIENCE_S)
     assert inventory(ws) == ["autoresearch"]
     done = ws.omagy("state", "list")
     assert "active in this repository: nothing" in done.stdout
@@ -152,7 +152,7 @@ def test_clearing_a_live_run_stops_it_and_waits(ws: Workspace, running: Any, ver
     assert (told["ended"], told["active_modes"]) == (["autoresearch"], [])
     assert told["run"] == {"run_id": ws.run_id(), "stopped": True, "outcome": "userinterlude"}
     assert ws.manifest()["lifecycle_outcome"] == "userinterlude"
-    assert running.wait(60) == 130
+    assert running.wait(PATIENCE_S) == 130
     activate(ws, "team")
 
 
@@ -202,9 +202,9 @@ def test_a_mode_and_a_run_never_start_together(ws: Workspace) -> None:
     for _ in range(3):
         launch = ws.start_launch()
         wrote = ws.start("state", "write", "team")
-        status = wrote.wait(60)
+        status = wrote.wait(PATIENCE_S)
         if status == 0:
-            assert launch.wait(60) == 2
+            assert launch.wait(PATIENCE_S) == 2
             assert active(ws) == "team"
             assert ws.omagy("state", "clear", "team").returncode == 0
         else:
@@ -212,6 +212,6 @@ def test_a_mode_and_a_run_never_start_together(ws: Workspace) -> None:
             wait_until(lambda: active(ws) == "autoresearch" and bool(ws.run_ids()), "the run")
             assert ws.omagy("state", "clear", "autoresearch").returncode in (0, 2)
             launch.kill()
-            launch.wait(60)
+            launch.wait(PATIENCE_S)
     for process in ws.own_processes():
         process.kill()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fakes.transitions import ALL, DENIED, HANDOFFS, PEERS, Transition
-from fakes.workspace import Workspace, contents
+from fakes.workspace import PATIENCE_S, Workspace, contents
 from omagy_autoresearch.mode_request import StateRequest, parse_write
 from omagy_autoresearch.workflow import Mode
 from omagy_autoresearch.workflow_stop import MayStop, MustContinue
@@ -578,7 +578,7 @@ def test_of_two_that_exclude_each_other_one_is_denied(ws: Workspace) -> None:
     """However close together they come."""
     for _ in range(5):
         started = [ws.start("state", "write", mode) for mode in ("ralph", "ultrawork")]
-        statuses = sorted(process.wait(60) for process in started)
+        statuses = sorted(process.wait(PATIENCE_S) for process in started)
         assert statuses == [0, 2]
         assert active(ws) in ("ralph", "ultrawork")
         answer(state(ws, "clear", all=True))
@@ -628,7 +628,13 @@ def test_a_closed_stream_is_no_fault(ws: Workspace, command: str, status: int) -
     """As cron and some hooks start programs; a file that is opened later never takes the stream's place."""
     omagy = f"exec {sys.executable} -m omagy_supervisor {command}"
     done = subprocess.run(
-        ["sh", "-c", omagy], cwd=ws.root, env=ws.environment, capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", omagy],
+        cwd=ws.root,
+        env=ws.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.returncode, "fault" in done.stderr) == (status, False), done.stderr
 
@@ -637,7 +643,13 @@ def test_a_closed_stream_is_no_fault(ws: Workspace, command: str, status: int) -
 def test_an_answer_that_finds_no_room_is_said_so(ws: Workspace) -> None:
     omagy = f"exec {sys.executable} -m omagy_supervisor state list --json >/dev/full"
     done = subprocess.run(
-        ["sh", "-c", omagy], cwd=ws.root, env=ws.environment, capture_output=True, text=True, timeout=60, check=False
+        ["sh", "-c", omagy],
+        cwd=ws.root,
+        env=ws.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 1
     assert "the answer cannot be written: No space left on device" in done.stderr
@@ -655,7 +667,7 @@ def test_an_error_that_nobody_reads_any_more_is_no_fault(ws: Workspace) -> None:
         stdout=writer,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     os.close(writer)

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from fakes.screen import Screen
-from fakes.workspace import EVALUATOR, Acts, Workspace, candidate, lives, noop, wait_until
+from fakes.workspace import EVALUATOR, PATIENCE_S, Acts, Workspace, candidate, lives, noop, wait_until
 from omagy_supervisor.launching import tmux_session
 
 
@@ -102,7 +102,7 @@ def test_detach_returns_once_the_baseline_is_recorded(ws: Workspace) -> None:
     wait_until(Path(f"{ready}.started").exists, "the evaluation")
     assert launch.poll() is None
     ready.touch()
-    out, err = launch.communicate(timeout=60)
+    out, err = launch.communicate(timeout=PATIENCE_S)
     run_id = ws.run_id()
     assert (launch.returncode, out) == (0, "")
     assert f"run {run_id} is under way in tmux (attach: omagy autoresearch attach {run_id})" in err
@@ -192,7 +192,7 @@ def test_a_server_with_a_stale_environment_gets_the_new_one_and_no_secret_is_lef
     assert any(str(ws.root) in line for line in lines)
     assert not [line for line in lines if secret in line]
     go.touch()
-    wait_until(lambda: ws.manifest()["lifecycle_outcome"] is not None, "the end of the run")
+    wait_until(lambda: not [line for line in ws.running() if "omagy_supervisor" in line], "the end of the run")
     assert ws.decisions() == ["baseline", "keep"], ws.ledger()
     files = [path for path in home.rglob("*") if path.is_file() and not path.is_symlink()]
     assert len(files) > 20
@@ -240,5 +240,6 @@ def test_a_view_on_a_terminal_has_colour_and_without_one_plain_text(ws: Workspac
     screen.type("NO_COLOR=1; export NO_COLOR")
     screen.omagy("watch")
     screen.wait("status 0")
+    wait_until(lambda: "run ended" in log.read_text(errors="replace"), "the typed log")
     plain = log.read_text(errors="replace")
     assert not re.search("\033\\[1m[^\n]*run ended", plain)

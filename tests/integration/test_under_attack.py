@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fakes.workspace import Acts, Workspace, candidate, noop
+from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, noop
 from omagy_supervisor.launching import tmux_session
 
 
@@ -86,7 +86,7 @@ def test_an_agent_without_output_is_held_to_its_time_limit(ws: Workspace) -> Non
     assert ws.decisions() == ["baseline", "error"]
     entry = ws.ledger()["entries"][1]
     assert (entry["session"]["ending"], entry["session"].get("attempt", 1)) == ("timed_out", 1)
-    assert entry["session"]["duration_s"] < 15
+    assert 2 <= entry["session"]["duration_s"] < 600
 
 
 # -- what cannot be written
@@ -127,7 +127,7 @@ def test_deleted_records_end_the_run_and_are_told(mission: Workspace) -> None:
     second = mission.launch()
     assert (second.returncode, f"run {run_id} is active" in second.stderr) == (2, True), second.stderr
     go.write_text("")
-    _, err = process.communicate(timeout=50)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1, err
     assert f"the records of run {run_id} were deleted or replaced while it ran" in err
     assert f"the kept work is on its branch: git log autoresearch/m/{run_id.removeprefix('m-').upper()}" in err
@@ -149,7 +149,7 @@ def test_a_run_without_records_can_still_be_stopped(mission: Workspace) -> None:
     stopped = mission.omagy("autoresearch", "stop")
     assert stopped.returncode == 0, stopped.stderr
     assert "its records were deleted" in stopped.stderr
-    process.communicate(timeout=50)
+    process.communicate(timeout=PATIENCE_S)
 
 
 # -- one run in a repository, whatever the worktree
@@ -171,7 +171,7 @@ def test_worktrees_of_one_repository_share_its_lock(mission: Workspace) -> None:
     assert f"run {run_id} is active in another worktree of this repository: {mission.root}" in listed.stderr
     stopped = mission.omagy("autoresearch", "stop", cwd=other)
     assert stopped.returncode == 0, stopped.stderr
-    process.communicate(timeout=50)
+    process.communicate(timeout=PATIENCE_S)
     assert mission.manifest()["lifecycle_outcome"] == "userinterlude"
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from fakes.workspace import Workspace, candidate
+from fakes.workspace import PATIENCE_S, Workspace, candidate
 
 
 def test_fresh_launches_create_distinct_run_tagged_lanes(ws: Workspace) -> None:
@@ -75,7 +75,7 @@ def test_resume_reloads_authoritative_manifest_worktree_state(ws: Workspace) -> 
     run_id = ws.wait_for_run()
     ws.wait_for_session(2)
     assert ws.omagy("autoresearch", "stop", run_id).returncode == 0
-    assert first.wait(30) == 130
+    assert first.wait(PATIENCE_S) == 130
     assert ws.manifest()["lifecycle_outcome"] == "userinterlude"
     ws.plan(i2=candidate(5), i3=candidate(4))
     assert ws.resume(run_id).returncode == 0

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_supervisor.handover import HandoverError, make_pipe, offer, receive
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def _still(_seconds: float) -> bool:
@@ -33,7 +32,7 @@ class Giver:
             self.error = error
 
     def finished(self) -> HandoverError | None:
-        self._thread.join(30)
+        self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
         return self.error
 
@@ -133,7 +132,7 @@ def test_a_writer_that_stops_in_the_middle_is_told(path: Path, data: bytes, prob
     _when_opened(taker, path)
     os.write(writer, data)
     os.close(writer)
-    taker.join(30)
+    taker.join(PATIENCE_S)
     assert isinstance(found[0], HandoverError), found
     assert problem in str(found[0])
 

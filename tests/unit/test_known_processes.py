@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fakes.workspace import wait_until
+from fakes.workspace import lives, wait_until
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.processes import SystemProcesses, is_same, start_mark
 from omagy_supervisor.adapters.stops import SignalStops
@@ -50,7 +50,7 @@ def test_a_corrected_clock_makes_nobody_a_stranger(
     assert is_same(child.pid, mark, started_at)
     again = processes.find(child.pid, "600")
     assert again is not None
-    assert 0 <= datetime.now(UTC).timestamp() - again.started_at < 60
+    assert 0 <= datetime.now(UTC).timestamp() - again.started_at < 3600
 
 
 def test_without_a_mark_a_start_is_compared_with_some_slack(
@@ -85,10 +85,10 @@ def test_a_sweep_reaches_what_hides_the_cookie(processes: SystemProcesses, tmp_p
     with subprocess.Popen(["sh", "-c", command], env=environment, stdout=subprocess.PIPE) as shell:
         assert shell.stdout is not None
         hidden = psutil.Process(int(shell.stdout.readline()))
+        wait_until(lambda: hidden.name() == "sleep", "the program that hides")
         try:
             assert processes.sweep(cookie) == 2
-            psutil.wait_procs([hidden], timeout=5)
-            assert not hidden.is_running() or hidden.status() == psutil.STATUS_ZOMBIE
+            wait_until(lambda: not lives(hidden.pid), "the end of what hid")
         finally:
             if hidden.is_running():
                 hidden.kill()

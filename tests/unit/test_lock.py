@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, read_pointer, write_pointer
 from omagy_supervisor.machine import this_machine
 
@@ -39,7 +40,7 @@ def _close(process: "subprocess.Popen[str]") -> None:
     for stream in (process.stdin, process.stdout):
         assert stream is not None
         stream.close()
-    process.wait(30)
+    process.wait(PATIENCE_S)
 
 
 @pytest.fixture
@@ -94,7 +95,6 @@ def test_a_link_in_the_place_of_a_lock_is_not_followed(path: Path, tmp_path: Pat
     assert not lock_is_held(path)
 
 
-@pytest.mark.timeout(60)
 def test_a_killed_holder_holds_nothing(path: Path) -> None:
     """kill -9 of the supervisor frees the lock at once: nobody has to guess from a pid."""
     process = _holder(path)
@@ -103,7 +103,7 @@ def test_a_killed_holder_holds_nothing(path: Path) -> None:
         assert lock_is_held(path)
         assert not RunLock(path).acquire()
         process.kill()
-        process.wait(30)
+        process.wait(PATIENCE_S)
         assert not lock_is_held(path)
         lock = RunLock(path)
         assert lock.acquire()
@@ -113,7 +113,6 @@ def test_a_killed_holder_holds_nothing(path: Path) -> None:
         _close(process)
 
 
-@pytest.mark.timeout(60)
 def test_a_child_of_the_holder_does_not_inherit_the_lock(path: Path) -> None:
     """A session or evaluator that outlives a killed supervisor cannot keep the next one out."""
     process = _holder(path, "with a child")
@@ -121,7 +120,7 @@ def test_a_child_of_the_holder_does_not_inherit_the_lock(path: Path) -> None:
         assert _line(process) == "True"
         child = int(_line(process))
         process.kill()
-        process.wait(30)
+        process.wait(PATIENCE_S)
         os.kill(child, 0)
         assert not lock_is_held(path)
     finally:
@@ -148,7 +147,6 @@ def test_a_pointer_that_cannot_be_read_is_none(tmp_path: Path, data: bytes) -> N
     assert read_pointer(tmp_path) is None
 
 
-@pytest.mark.timeout(20)
 def test_a_pointer_is_read_from_a_plain_file_alone(tmp_path: Path) -> None:
     """A pipe in its place blocks nobody, and a link is not followed."""
     path = tmp_path / "state.json"

@@ -136,17 +136,17 @@ class SystemProcesses:
                 _kill_with_all_below(leader)
 
     def sweep(self, cookie: str) -> int:
-        killed = 0
+        killed: set[psutil.Process] = set()
         for _ in range(_SWEEP_ROUNDS):
-            found = [each for carrier in _carriers(cookie) for each in (*_below(carrier), carrier)]
+            found = {each for carrier in _carriers(cookie) for each in (*_below(carrier), carrier)}
             if not found:
                 break
             for process in found:
                 with contextlib.suppress(psutil.Error):
                     process.kill()
-                    killed += 1
+                    killed.add(process)
             psutil.wait_procs(found, timeout=1)
-        return killed
+        return len(killed)
 
 
 def _kill_with_all_below(leader: psutil.Process) -> None:
