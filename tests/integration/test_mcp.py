@@ -290,6 +290,28 @@ def test_garbage_on_stdin_is_survived(wire: Callable[..., Wire]) -> None:
     assert server.close() == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        (b"{nope", -32700, "not JSON"),
+        (b"\xff\xfe", -32700, "not JSON"),
+        (b"[]", -32600, "not a JSON-RPC 2.0 message"),
+        (b'{"jsonrpc":"2.0","id":5,"method":7}', -32600, "not a JSON-RPC 2.0 message"),
+        (b'{"jsonrpc":"1.0","id":5,"method":"tools/list"}', -32600, "not a JSON-RPC 2.0 message"),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered(wire: Callable[..., Wire], line: bytes, code: int, told: str) -> None:
+    """Whoever wrote it would wait for ever; an empty line is nobody's question."""
+    server = wire()
+    server.greet()
+    server.send(b"  ")
+    server.send(line)
+    answer = server.answer()
+    assert (answer["id"], answer["error"]["code"]) == (None, code)
+    assert told in answer["error"]["message"]
+    assert server.close() == (0, "")
+
+
 def test_closing_stdin_ends_the_server(wire: Callable[..., Wire]) -> None:
     """Before the first word, too; quietly and with status 0."""
     assert wire().close() == (0, "")

@@ -8,18 +8,22 @@ import json
 import logging
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from omagy_autoresearch import __version__
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.tools.call import Answer, Call, Caller, answer, failure
@@ -33,6 +37,9 @@ An answer with `error` did nothing: its hint says what to do instead."""
 
 log = logging.getLogger(__name__)
 _Context = ServerRequestContext[Any]
+_Lines = AsyncIterable[SessionMessage | Exception]
+_Onward = MemoryObjectSendStream[SessionMessage | Exception]
+_Send = Callable[[SessionMessage], Awaitable[None]]
 _AT_ONCE, _WAITING_AT_ONCE = 8, 64
 _END_S = 3.0  # for calls that are under way when the server is told to end
 
@@ -54,13 +61,36 @@ async def _serve(caller: Caller, tools: Sequence[Tool]) -> None:
     )
     async with anyio.create_task_group() as group:
         group.start_soon(_end_on_signal, calls)
-        async with stdio_server() as (read, write):
+        async with stdio_server() as (lines, write):
+            onward, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
+            group.start_soon(_sort_out, lines, onward, write.send)
             try:
                 await server.run(read, write, server.create_initialization_options())
             except anyio.get_cancelled_exc_class():
                 calls.leave(0, "nobody reads stdout any more")
         log.debug("stdin is closed")
         group.cancel_scope.cancel()
+
+
+async def _sort_out(lines: _Lines, onward: _Onward, send: _Send) -> None:
+    """Hand messages on, and answer what is none: the SDK passes it over, and whoever wrote it would wait for ever."""
+    async with onward:
+        async for item in lines:
+            if isinstance(item, SessionMessage):
+                await onward.send(item)
+            elif (told := _no_message(item)) is not None:
+                await send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=told)))
+
+
+def _no_message(problem: Exception) -> types.ErrorData | None:
+    """What is wrong with a line; None for an empty one. Which request it was nobody can tell."""
+    first = problem.errors()[0] if isinstance(problem, ValidationError) else None
+    if first is not None and first["type"] != "json_invalid":
+        return types.ErrorData(code=types.INVALID_REQUEST, message="the line is not a JSON-RPC 2.0 message")
+    if first is not None and not str(first["input"]).strip():
+        return None
+    why = one_line(str(first["ctx"]["error"]), 200) if first is not None else type(problem).__name__
+    return types.ErrorData(code=types.PARSE_ERROR, message=f"the line is not JSON: {why}")
 
 
 class _Calls:
