@@ -25,6 +25,8 @@ _SEARCHING = frozenset(("grep", "egrep", "fgrep", "rg", "ag", "ack", "awk", "gaw
 _BEFORE = frozenset(
     ("!", "{", "}", "(", ")", "command", "builtin", "exec", "env", "time", "nice", "nohup", "sudo", "then")
 )
+_LIMITING = frozenset(("timeout", "nice", "ionice", "stdbuf", "time", "env", "setsid"))  # options and a number first
+_THEIRS = re.compile(r"-\S*|\d+(?:\.\d+)?[smhd]?")
 _NOTHING = frozenset(
     ("true", "false", ":", "echo", "printf", "exit", "return", "cd", "set", "export", "umask", "sleep")
 )
@@ -128,11 +130,19 @@ def _simple_commands(command: str, masked: str) -> Iterator[list[str]]:
 
 
 def _program(words: Sequence[str]) -> str:
-    """The name of the program that a simple command runs; ``:`` for none (only assignments)."""
+    """The name of the program that a simple command runs; ``:`` for none (only assignments).
+
+    What limits or times another program is none of its own, and ``cat`` alone adds nothing to what it is given.
+    """
+    limited = False
     for word in words:
-        if word in _BEFORE or re.match(r"\w+=", word) or word.startswith((">", "<")):
+        name = word.strip("'\"").rsplit("/", 1)[-1] or word
+        limited = limited or name in _LIMITING
+        if name in _LIMITING or word in _BEFORE or re.match(r"\w+=", word) or word.startswith((">", "<")):
             continue
-        return word.strip("'\"").rsplit("/", 1)[-1] or word
+        if limited and _THEIRS.fullmatch(word):
+            continue
+        return ":" if words == ["cat"] else name
     return ":"
 
 
