@@ -137,6 +137,25 @@ def test_detach_tells_of_a_run_that_ended_at_once(ws: Workspace) -> None:
     wait_for_end(ws)
 
 
+def test_a_resume_tells_what_happens_from_then_on(ws: Workspace) -> None:
+    """What the log said before was read before; with --detach nothing is said of a baseline that is long recorded."""
+    prepared(ws, "budget:\n  max_iterations: 3\n", i1=[{"artifact": {"status": "abort"}}], default=noop())
+    assert ws.omagy("autoresearch", "--agent", ws.agent, "missions/m").returncode == 3
+    run_id = ws.run_id()
+    ws.plan(i2=[{"artifact": {"status": "abort"}}], i3=[{"hang": True}])
+    resumed = ws.omagy("autoresearch", "--resume", run_id)
+    assert resumed.returncode == 3
+    assert f"run {run_id} goes on: iteration 1" in resumed.stderr
+    assert "iteration 2: abort" in resumed.stderr
+    assert "iteration 1: abort" not in resumed.stderr
+    detached = ws.omagy("autoresearch", "--detach", "--resume", run_id)
+    assert detached.returncode == 0
+    assert "baseline" not in detached.stderr
+    assert f"it goes on; watch: omagy autoresearch watch {run_id}" in detached.stderr
+    assert ws.omagy("autoresearch", "stop").returncode == 0
+    wait_for_end(ws)
+
+
 @pytest.mark.parametrize("place", ["inside", "outside"])
 def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place: str) -> None:
     """From a plain terminal and from inside the user's own tmux; leaving it leaves the run."""

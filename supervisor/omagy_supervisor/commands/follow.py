@@ -25,13 +25,14 @@ from omagy_supervisor.ui.style import styled
 _TICK_S = 0.2
 
 
-def follow(root: StateRoot, run_id: str) -> int:
+def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
     """Show the run's progress until it ends or the person leaves; returns the exit status.
 
-    Ctrl-C leaves the view, not the run.
+    Ctrl-C leaves the view, not the run. ``told`` are the bytes of the log that earlier views have shown.
     """
     folder = root.run(run_id)
     with leaving() as stops, _open(folder.log) as log:
+        log.seek(told)
         while True:
             _copy(log)
             manifest = read_manifest(folder)
@@ -85,8 +86,11 @@ def _left(run_id: str) -> int:
     return int(ExitStatus.OK)
 
 
-def until_baseline(folder: RunFolder, run_id: str) -> int:
-    """Wait until the baseline is recorded, or the run ended before it; returns the exit status."""
+def until_baseline(folder: RunFolder, run_id: str, under_way: str) -> int:
+    """Wait until the baseline is recorded, or the run ended before it; returns the exit status.
+
+    ``under_way`` tells the person what they waited for.
+    """
     root = StateRoot(folder.root.parents[3])
     with leaving() as stops:
         while True:
@@ -94,7 +98,7 @@ def until_baseline(folder: RunFolder, run_id: str) -> int:
             if manifest is not None and manifest.over:
                 return show_end(folder, manifest.outcome)
             if manifest is not None and _baseline_recorded(manifest):
-                say(f"the baseline is recorded; watch: omagy autoresearch watch {run_id}")
+                say(f"{under_way}; watch: omagy autoresearch watch {run_id}")
                 return int(ExitStatus.OK)
             if not is_supervised(root, run_id) and _still_unfinished(folder):
                 return _gone(folder, run_id)

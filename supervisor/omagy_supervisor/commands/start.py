@@ -34,12 +34,14 @@ def start(request: Request, arguments: Arguments, settings: Settings) -> int:
     if arguments.has("--foreground"):
         return _in_foreground(request, settings)
     tmux = Tmux(settings.tmux_socket, require_tmux(settings.tmux, tmux_version(settings.tmux)))
+    folder = StateRoot(Path(request.repo_root)).run(request.run_id)
+    told = folder.log.stat().st_size if folder.log.exists() else 0
     _in_tmux(request, settings, tmux)
     say(f"run {request.run_id} is under way in tmux (attach: omagy autoresearch attach {request.run_id})")
-    folder = StateRoot(Path(request.repo_root)).run(request.run_id)
     if arguments.has("--detach"):
-        return until_baseline(folder, request.run_id)
-    return follow(StateRoot(Path(request.repo_root)), request.run_id)
+        under_way = "the baseline is recorded" if isinstance(request, Fresh) else "it goes on"
+        return until_baseline(folder, request.run_id, under_way)
+    return follow(StateRoot(Path(request.repo_root)), request.run_id, told=told)
 
 
 # -- in this process
