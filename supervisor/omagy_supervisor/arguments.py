@@ -7,6 +7,7 @@ a misspelt option of ours is an error, and so is one of ours that stands where C
 from dataclasses import dataclass, field
 
 from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.spelling import nearest
 
 FLAGS = (
     "--detach",
@@ -126,10 +127,8 @@ def _for_codex(words: list[str]) -> tuple[str, ...]:
 
 
 def _unknown(word: str) -> ContractError:
-    near = _near(word.partition("=")[0])
-    did_you_mean = f", did you mean {near}?" if near else ""
     return ContractError(
-        f"unknown option {word}{did_you_mean}",
+        f"unknown option {word}{nearest(word.partition('=')[0], _ALL)}",
         "options for Codex stand after the mission folder; omagy's own: omagy autoresearch --help",
     )
 
@@ -139,6 +138,22 @@ def _near(name: str) -> str | None:
 
     near = difflib.get_close_matches(name, _ALL, n=1, cutoff=0.8)
     return near[0] if near else None
+
+
+def refuse_idle_options(arguments: Arguments) -> None:
+    """Raises ContractError for options of a start that would change nothing, or that exclude each other."""
+    if arguments.has("--detach") and arguments.has("--foreground"):
+        raise ContractError("--detach and --foreground exclude each other", "leave one of them out")
+    if arguments.has("--json"):
+        raise ContractError(
+            "--json means nothing to a start: its answer is how the run ended",
+            "as JSON: omagy autoresearch status --json\nif Codex is meant, put it last",
+        )
+    if arguments.has("--save-leftovers") and arguments.mission is not None:
+        raise ContractError(
+            "--save-leftovers means nothing to a new run: its lane is new, too",
+            "go on with a run: omagy autoresearch --save-leftovers --resume <run-id>",
+        )
 
 
 def refuse_seeds_beside_a_mission(arguments: Arguments) -> None:

@@ -111,7 +111,7 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
         return _init(rest[1:], settings)
     if rest and rest[0] in _VERBS:
         return _verb(rest[0], rest[1:], settings)
-    from omagy_supervisor.arguments import refuse_seeds_beside_a_mission, split_arguments
+    from omagy_supervisor.arguments import refuse_idle_options, refuse_seeds_beside_a_mission, split_arguments
 
     arguments = split_arguments(rest)
     if arguments.has("--help"):
@@ -121,12 +121,14 @@ def _autoresearch(rest: list[str], settings: Settings) -> int:
     if "--resume" in arguments.values:
         from omagy_supervisor.commands.resume import resume
 
+        refuse_idle_options(arguments)
         return resume(arguments, settings)
     if arguments.mission is None:
         return _interview(arguments, settings)
     if arguments.mission == "check" and arguments.codex_args and not os.path.lexists("check"):
         at = next(i for i, word in enumerate(rest) if word == "check" and split_arguments(rest[: i + 1]).mission)
         return _check([*rest[:at], *rest[at + 1 :]], settings)
+    refuse_idle_options(arguments)
     return _launch(arguments, settings)
 
 

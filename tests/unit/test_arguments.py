@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omagy_autoresearch.errors import ContractError, ExitStatus
-from omagy_supervisor.arguments import FLAGS, VALUES, Arguments, split_arguments
+from omagy_supervisor.arguments import FLAGS, VALUES, Arguments, refuse_idle_options, split_arguments
 
 
 def _split(line: str) -> Arguments:
@@ -171,6 +171,30 @@ def test_a_resume_can_leave_out_the_arguments_that_the_run_had() -> None:
     """Two dashes with nothing behind them say that Codex gets none; without them nothing is said."""
     assert (_split("--resume r --").codex_args, _split("--resume r --").tells_codex_args) == ((), True)
     assert not _split("--resume r").tells_codex_args
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--json m", "--json means nothing"),
+        ("--json --resume r", "--json means nothing"),
+        ("--save-leftovers m", "--save-leftovers means nothing"),
+        ("--detach --foreground m", "--detach and --foreground"),
+        ("--foreground --resume r --detach", "--detach and --foreground"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(line: str, words: str) -> None:
+    """What is silently passed over costs a night as much as a typo does."""
+    with pytest.raises(ContractError) as caught:
+        refuse_idle_options(_split(line))
+    assert words in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("line", ["--detach m", "--foreground --resume r --save-leftovers", "m --json"])
+def test_options_that_do_something_are_taken(line: str) -> None:
+    """Codex's own --json is Codex's."""
+    refuse_idle_options(_split(line))
 
 
 def test_help_has_a_short_form() -> None:

@@ -164,17 +164,17 @@ def test_an_agent_that_refused_its_arguments_is_resumed_with_others() -> None:
     assert again in handoff(history.state, "/records", ()).handoff[0]
 
 
+def _stopped() -> History:
+    return History().measured().kept().tell(StopRequested(StopMode.NOW, "Ctrl-C")).ended()
+
+
 ENDS = {
-    "stopped": lambda: _stopped(),
+    "stopped": _stopped,
     "blocked": lambda: History().measured().kept().session(kind=EndingKind.NOT_LOGGED_IN).ended(),
     "asked": lambda: History().measured().kept().said(CandidateStatus.NOOP, question_id="q1").ended(),
     "failed": lambda: History(plan(Budget(max_consecutive_errors=1))).measured().kept().wrong("why").ended(),
     "finished": lambda: History(plan(Budget(max_iterations=1))).measured().kept().ended(),
 }
-
-
-def _stopped() -> History:
-    return History().measured().kept().tell(StopRequested(StopMode.NOW, "Ctrl-C")).ended()
 
 
 @pytest.mark.parametrize("end", ENDS)
