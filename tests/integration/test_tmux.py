@@ -5,6 +5,8 @@ import json
 import re
 import secrets
 import shlex
+import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -169,6 +171,7 @@ def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place
     shown = screen.wait("0:supervisor", full_screen=True)
     assert f"[{session_of(ws)}]" in shown
     assert "1:i0001" in shown
+    assert ("C-b C-b d leave" if place == "inside" else "C-b d leave") in screen.whole()
     wait_until(lambda: ws.tmux("list-clients").stdout.count("\n") == 1, "the client")
     ws.tmux("detach-client", "-s", f"={session_of(ws)}")
     screen.wait("status 0")
@@ -178,6 +181,28 @@ def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place
     screen.omagy("attach")
     shown = screen.wait("status 2")
     assert f"run {run_id} has no tmux session: it is not running" in shown
+
+
+def test_attach_inside_the_runs_own_tmux_shows_no_session_within_itself(ws: Workspace, screen: Screen) -> None:
+    """A shell in another window of omagy's server is taken to the session; a picture in its own picture ends never.
+    A tmux of the user's with another prefix key needs ours once."""
+    prepared(ws, i1=[{"print": "working"}, {"hang": True}])
+    assert ws.omagy("autoresearch", "--detach", "--agent", ws.agent, "missions/m").returncode == 0
+    ws.wait_for_session(1, "working")
+    ws.tmux("new-session", "-d", "-s", "own", "-c", str(ws.root), "sh")
+    screen._do("set-option", "-g", "prefix", "C-a")
+    screen.type(f"env -u TMUX {shutil.which('tmux')} -L {ws.environment['OMAGY_TMUX_SOCKET']} attach -t own")
+    wait_until(lambda: ws.tmux("list-clients").stdout.count("\n") == 1, "the client")
+    again = shlex.join([sys.executable, "-m", "omagy_supervisor", "autoresearch", "attach"])
+    ws.tmux("send-keys", "-t", "own", again, "Enter")
+    clients = ("list-clients", "-F", "#{session_name}")
+    wait_until(lambda: ws.tmux(*clients).stdout == f"{session_of(ws)}\n", "the client in the run's session")
+    ws.tmux("detach-client", "-s", f"={session_of(ws)}")
+    screen.omagy("attach")
+    assert "C-b C-b d leave" not in screen.wait("C-b d leave", full_screen=True)
+    ws.tmux("kill-session", "-t", "own")
+    assert ws.omagy("autoresearch", "stop").returncode == 0
+    wait_for_end(ws)
 
 
 def test_a_server_with_a_stale_environment_gets_the_new_one_and_no_secret_is_left_anywhere(ws: Workspace) -> None:

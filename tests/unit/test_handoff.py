@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +168,7 @@ def _stopped() -> History:
     return History().measured().kept().tell(StopRequested(StopMode.NOW, "Ctrl-C")).ended()
 
 
-ENDS = {
+ENDS: dict[str, Callable[[], History]] = {
     "stopped": _stopped,
     "blocked": lambda: History().measured().kept().session(kind=EndingKind.NOT_LOGGED_IN).ended(),
     "asked": lambda: History().measured().kept().said(CandidateStatus.NOOP, question_id="q1").ended(),

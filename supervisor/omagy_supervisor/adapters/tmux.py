@@ -21,6 +21,7 @@ from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError
 DEFAULT_SOCKET = "omagy"
 OLDEST = (3, 0)
 _TRIES = 5
+_PREFIX = "C-b"  # of our server, which reads no configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +109,25 @@ class Tmux:
     def kill_window(self, window: Window) -> None:
         self._cmd("kill-window", "-t", window.id)
 
-    def attach_command(self, session: str, *, inside: bool) -> list[str]:
-        """The command that shows ``session``, from inside another tmux server's pane or from a plain terminal."""
+    def attach_command(self, session: str, around: str) -> list[str]:
+        """The command that shows ``session`` in this terminal; its status line says which keys leave it.
+
+        ``around`` is the socket of the tmux server that this terminal is a pane of, empty for a plain terminal.
+        """
         base = [self._executable, "-L", self.socket]
-        if inside:
+        if around and [around] == list(self._cmd("display-message", "-p", "#{socket_path}").stdout):
+            return [*base, "switch-client", "-t", f"={session}"]
+        keys = f"{_PREFIX} {_PREFIX}" if around and self._prefix_of(around) == _PREFIX else _PREFIX
+        self._cmd("set-option", "-t", f"={session}:", "status-right", f"{keys} n next, {keys} d leave")
+        if around:
             # A client of another server cannot switch to ours: nest it, which tmux refuses while TMUX is set.
             base = ["env", "-u", "TMUX", "-u", "TMUX_PANE", *base]
         return [*base, "attach-session", "-t", f"={session}"]
+
+    def _prefix_of(self, server: str) -> str:
+        """The prefix key of the person's own tmux server; ours as long as it does not tell."""
+        told = _output([self._executable, "-S", server, "show-options", "-gv", "prefix"])
+        return told.strip() or _PREFIX
 
 
 def _tick() -> None:
@@ -164,9 +177,11 @@ def require_tmux(executable: str | None, version_text: str) -> str:
 
 def tmux_version(executable: str | None) -> str:
     """What ``tmux -V`` says; empty when it cannot be run."""
-    if executable is None:
-        return ""
+    return _output([executable, "-V"]) if executable else ""
+
+
+def _output(argv: list[str]) -> str:
     try:
-        return subprocess.run([executable, "-V"], capture_output=True, text=True, check=False).stdout
+        return subprocess.run(argv, capture_output=True, text=True, check=False).stdout
     except OSError:
         return ""

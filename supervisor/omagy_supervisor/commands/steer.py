@@ -29,9 +29,7 @@ def attach(settings: Settings, run_id: str | None) -> int:
         where = "runs in the foreground of another terminal" if active else "has no tmux session: it is not running"
         hint = f"omagy autoresearch watch {run}" if active else f"omagy autoresearch status {run}"
         raise ContractError(f"run {run} {where}", hint)
-    command = tmux.attach_command(session, inside="TMUX" in settings.environment)
-    if "TMUX" in settings.environment:
-        say("a tmux inside yours: its prefix key is C-b C-b")
+    command = tmux.attach_command(session, settings.environment.get("TMUX", "").split(",")[0])
     os.execvpe(command[0], command, dict(settings.environment))  # noqa: S606 - becomes the tmux client
 
 
