@@ -84,7 +84,7 @@ ENDS: dict[str, tuple[Callable[[], History], Outcome, list[str]]] = {
     "refused to start": (
         lambda: History().measured().session(kind=EndingKind.MISCONFIGURED, detail="bad flag").ended(),
         Outcome.BLOCKED,
-        ["the agent refuses its arguments", RESUME],
+        ["the agent refuses its configuration or its arguments", RESUME],
     ),
     "broken baseline": (
         lambda: History().measured(broken()).ended(),
