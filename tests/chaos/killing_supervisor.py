@@ -16,13 +16,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import git
+
 from omagy_autoresearch.events import Record
 from omagy_supervisor import bootstrap, daemon
 from omagy_supervisor.adapters.journal import FileJournal, encode_line
 from omagy_supervisor.cli import main
 from omagy_supervisor.commands import launch, resume, steer
 
-_LOADED = (launch, resume, steer)  # cli imports them late; here they are loaded once
+_LOADED = (launch, resume, steer, git)  # they are imported late; here they are loaded once
 
 
 class Death:

@@ -56,18 +56,26 @@ def supervisors() -> Iterator[Supervisors]:
     made.close()
 
 
-@pytest.fixture(scope="session")
-def undisturbed(supervisors: Supervisors, tmp_path_factory: pytest.TempPathFactory) -> Ends:
-    """How each script's run ends when nothing happens to it."""
-    ends = {}
-    for script, boundaries in BOUNDARIES.items():
-        with workspace(tmp_path_factory.mktemp(script)) as ws:
-            run = ShortRun(supervisors, ws, script)
+class Undisturbed(dict[str, dict[str, Any]]):
+    """How each script's run ends when nothing happens to it: played when it is first asked for."""
+
+    def __init__(self, supervisors: Supervisors, folders: pytest.TempPathFactory) -> None:
+        self._supervisors = supervisors
+        self._folders = folders
+
+    def __missing__(self, script: str) -> dict[str, Any]:
+        with workspace(self._folders.mktemp(script)) as ws:
+            run = ShortRun(self._supervisors, ws, script)
             run.launch()
             check(ws)
-            assert len(read_journal(ws.folder() / "journal.jsonl")) == boundaries
-            ends[script] = {"state": run.final_state(), "git calls": run.git_calls()}
-    return ends
+            assert len(read_journal(ws.folder() / "journal.jsonl")) == BOUNDARIES[script]
+            self[script] = {"state": run.final_state(), "git calls": run.git_calls()}
+        return self[script]
+
+
+@pytest.fixture(scope="session")
+def undisturbed(supervisors: Supervisors, tmp_path_factory: pytest.TempPathFactory) -> Ends:
+    return Undisturbed(supervisors, tmp_path_factory)
 
 
 def go_on(run: ShortRun) -> None:

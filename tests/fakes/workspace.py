@@ -265,9 +265,10 @@ class Workspace:
             process.kill()
         for process in self.processes:
             process.communicate()
-        self.tmux("kill-server")
-        names = [] if started else self.wait_for_quiet()
+        if any(Path(self.environment["TMUX_TMPDIR"]).iterdir()):
+            self.tmux("kill-server")
         left = self.own_processes()
+        names = [] if started or not left else self.wait_for_quiet()
         for stray in left:
             with suppress(psutil.Error):
                 stray.kill()

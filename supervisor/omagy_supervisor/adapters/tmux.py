@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import libtmux
-
 from omagy_autoresearch.errors import BlockedError, ContractError, OmagyError
 
 DEFAULT_SOCKET = "omagy"
@@ -37,6 +35,8 @@ class Tmux:
     """One tmux server. Raises OmagyError when tmux refuses."""
 
     def __init__(self, socket: str, executable: str) -> None:
+        import libtmux  # heavy, and most commands look at no tmux
+
         self.socket = socket
         self._executable = executable
         self._server = libtmux.Server(socket_name=socket, config_file="/dev/null", tmux_bin=executable)

@@ -8,7 +8,6 @@ from omagy_autoresearch.events import StopMode
 from omagy_supervisor.active import active_run
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
 from omagy_supervisor.commands.chosen import chosen_run, state_root
-from omagy_supervisor.daemon import rewrite_records
 from omagy_supervisor.launching import tmux_session
 from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
@@ -54,6 +53,8 @@ def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> in
 
 def rebuild(settings: Settings, run_id: str) -> int:
     """Write the records of a run anew from its journal. Raises OmagyError."""
+    from omagy_supervisor.daemon import rewrite_records
+
     root = state_root(settings)
     if run_id not in known_runs(root):
         raise ContractError(f"there is no run {run_id}", "see what there is: omagy autoresearch list")

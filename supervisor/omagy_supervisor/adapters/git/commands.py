@@ -16,14 +16,15 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # or a missing git would be told by an ImportError
-
-import git
 import psutil
 
 from omagy_autoresearch.errors import BlockedError, RepositoryError
 from omagy_supervisor.adapters.git.output import read_to_end
+
+if TYPE_CHECKING:
+    import git
 
 OLDEST = (2, 31)
 SCRUBBED_PREFIX = "GIT_"
@@ -97,7 +98,7 @@ class Git:
         *,
         patience_s: float | None = None,
     ) -> None:
-        self._git = git.Git()
+        self._git = _wrapper()
         self._patience_s = patience_s
         self._config = [word for setting in (*_HARDENED, *carried) for word in ("-c", setting)]
         name, email = identity
@@ -215,16 +216,26 @@ def _as_user(environment: Mapping[str, str], folder: Path, *args: str) -> str:
     keep = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
     clean.update({key: environment[key] for key in keep if key in environment})
     clean["GIT_OPTIONAL_LOCKS"] = "0"
-    return os.fsdecode(_execute(git.Git(), ["git", "-C", str(folder), *args], clean, _PATIENCE_S)[1])
+    return os.fsdecode(_execute(_wrapper(), ["git", "-C", str(folder), *args], clean, _PATIENCE_S)[1])
+
+
+def _wrapper() -> "git.Git":
+    """Loaded by whoever calls git: half of a short command's time goes into loading GitPython."""
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # or a missing git would be told by an ImportError
+    import git
+
+    return git.Git()
 
 
 def _execute(
-    wrapper: git.Git, argv: list[str], environment: Mapping[str, str], patience_s: float
+    wrapper: "git.Git", argv: list[str], environment: Mapping[str, str], patience_s: float
 ) -> tuple[int, bytes, str]:
     """Raises TimeoutExpired, once all that the command started is ended."""
+    from git.exc import GitCommandNotFound
+
     try:
         started = wrapper.execute(argv, env=environment, as_process=True)  # it ends the process when it goes
-    except git.GitCommandNotFound:
+    except GitCommandNotFound:
         raise BlockedError(
             "git is not installed", "install it (Debian: apt install git, macOS: brew install git)"
         ) from None
@@ -262,4 +273,4 @@ def user_identity(environment: Mapping[str, str], folder: Path) -> tuple[str, st
 
 
 def git_version() -> tuple[int, ...]:
-    return tuple(git.Git().version_info)
+    return tuple(_wrapper().version_info)
