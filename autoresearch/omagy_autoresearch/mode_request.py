@@ -67,6 +67,8 @@ def parse_clear(raw: Mapping[str, Any]) -> StateRequest:
         raise ContractError("all is neither true nor false")
     if everything and "mode" in raw:
         raise ContractError("mode and all exclude each other", "name the mode, or say all")
+    if not everything and "mode" not in raw:
+        raise ContractError("mode is missing", f"one of: {', '.join(Mode)}; or all of the scope: --all")
     return StateRequest(None if everything else parse_mode(raw.get("mode")), _scope(raw))
 
 

@@ -9,7 +9,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """``word``'s nearest known neighbour, as the end of a message; empty when none is near."""
     import difflib  # only a mistake needs it
 
-    words = list(known)
-    longer = [each for each in words if len(word) >= _BEGINNING and each.startswith(word)]
-    near = difflib.get_close_matches(word, words, n=1) or longer
-    return f", did you mean {near[0]}?" if near else ""
+    written = word.casefold()
+    folded = {name.casefold(): name for name in reversed(list(known))}
+    longer = [each for each in folded if len(written) >= _BEGINNING and each.startswith(written)]
+    near = difflib.get_close_matches(written, folded, n=1) or longer
+    return f", did you mean {folded[near[0]]}?" if near else ""

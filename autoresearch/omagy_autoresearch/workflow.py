@@ -86,13 +86,21 @@ class DeniedError(ContractError):
 
 def recovery(mode: Mode, session_id: str | None = None, place: str = "") -> tuple[str, str]:
     """How a person, and how an agent, clears ``mode``. The mode autoresearch belongs to no session."""
-    scope = {"session_id": session_id} if session_id and mode is not Mode.AUTORESEARCH else {}
-    request = json.dumps({"mode": mode, **scope}, separators=(",", ":"))
     there = f"cd {shlex.quote(place)} && " if place else ""
     return (
-        f"clear it: {there}omagy state clear --input '{request}' --json",
-        f"over MCP: {CLEAR_TOOL} with {request}",
+        f"clear it: {there}{clear_command(mode, session_id)}",
+        f"over MCP: {CLEAR_TOOL} with {_clear_request(mode, session_id)}",
     )
+
+
+def clear_command(mode: str, session_id: str | None = None) -> str:
+    """The command that clears ``mode`` in the scope of ``session_id``."""
+    return f"omagy state clear --input {shlex.quote(_clear_request(mode, session_id))} --json"
+
+
+def _clear_request(mode: str, session_id: str | None) -> str:
+    scope = {"session_id": session_id} if session_id and mode != Mode.AUTORESEARCH else {}
+    return json.dumps({"mode": mode, **scope}, separators=(",", ":"))
 
 
 def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:

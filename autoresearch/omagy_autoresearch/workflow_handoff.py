@@ -1,11 +1,11 @@
 """The terminal handoff of a workflow that is known by its record alone: a mode's state, an older tool's manifest."""
 
-import json
 import shlex
 from collections.abc import Mapping
 
 from omagy_autoresearch.handoff import Handoff, compose, quoted
 from omagy_autoresearch.lifecycle import Outcome, Reading, normalise
+from omagy_autoresearch.workflow import clear_command
 
 _EVIDENCE = ("evidence", "verification", "verification_evidence", "completion_note", "error", "blocker")
 _ARTIFACTS = (
@@ -22,12 +22,12 @@ _UNKNOWN = "its record says that it is over, and not how"
 
 
 def workflow_handoff(
-    mode: str, record: Mapping[str, object], *, state_path: str = "", command: str = "omagy"
+    mode: str, record: Mapping[str, object], *, state_path: str = "", session_id: str | None = None
 ) -> Handoff | None:
     """The handoff of the workflow ``mode`` whose state is ``record``; None for one that has not ended.
 
-    ``state_path`` is where the record lies, ``command`` starts omagy. One that is over without saying how is told as
-    ``blocked``: a person has to look before anything goes on from it.
+    ``state_path`` is where the record lies, ``session_id`` whose scope that is. One that is over without saying how
+    is told as ``blocked``: a person has to look before anything goes on from it.
     """
     reading = normalise(record)
     if not reading.ended:
@@ -39,7 +39,7 @@ def workflow_handoff(
         "" if reading.outcome else _UNKNOWN,
         evidence=_evidence(record, reading),
         artifacts=_artifacts(record, reading, state_path),
-        handoff=_next(mode, record, reading, command),
+        handoff=_next(mode, record, reading, session_id),
         run_id=run_id if isinstance(run_id, str) and mode == "autoresearch" else "",
         workflow=mode,
     )
@@ -73,10 +73,9 @@ def _texts(value: object) -> list[str]:
     return [text for text in found if isinstance(text, str) and text.strip()][:_SHOWN]
 
 
-def _next(mode: str, record: Mapping[str, object], reading: Reading, command: str) -> tuple[str, ...]:
-    again = _again(mode, record, reading, command)
-    cleared = json.dumps({"mode": mode}, separators=(",", ":"))
-    clear = f"you: clear its state with `{command} state clear --input {shlex.quote(cleared)} --json`"
+def _next(mode: str, record: Mapping[str, object], reading: Reading, session_id: str | None) -> tuple[str, ...]:
+    again = _again(mode, record, reading)
+    clear = f"you: clear its state with `{clear_command(mode, session_id)}`"
     match reading.outcome:
         case Outcome.FINISHED:
             return ("you: check the evidence, and take over what the artifacts name", clear)
@@ -87,20 +86,20 @@ def _next(mode: str, record: Mapping[str, object], reading: Reading, command: st
         case Outcome.USERINTERLUDE:
             return (again,)
         case Outcome.ASK_USER_QUESTION if reading.question is None:
-            return (f"you: find the question with `{command} question list`, and answer it", again)
+            return ("you: find the question with `omagy question list`, and answer it", again)
         case Outcome.ASK_USER_QUESTION:
             assert reading.question is not None
-            answer = f"{command} question answer {shlex.quote(reading.question.id)} '<your answer>'"
+            answer = f"omagy question answer {shlex.quote(reading.question.id)} '<your answer>'"
             return (f"you: answer the question with `{answer}`", again)
         case None:
             return ("you: look at its record, and settle how it ended", clear, again)
 
 
-def _again(mode: str, record: Mapping[str, object], reading: Reading, command: str) -> str:
+def _again(mode: str, record: Mapping[str, object], reading: Reading) -> str:
     run_id, mission = record.get("run_id"), record.get("mission_dir")
     if mode != "autoresearch" or not isinstance(run_id, str):
         return f"you: start {mode} again; it does not go on by itself"
     over = reading.outcome is None or reading.outcome.terminal
     if over and isinstance(mission, str):
-        return f"you: start a new run with `{command} autoresearch {shlex.quote(mission)}`"
-    return f"you: go on with `{command} autoresearch --resume {shlex.quote(run_id)}`"
+        return f"you: start a new run with `omagy autoresearch {shlex.quote(mission)}`"
+    return f"you: go on with `omagy autoresearch --resume {shlex.quote(run_id)}`"

@@ -84,7 +84,12 @@ def read_regular(path: Path, limit: int) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ValueError(f"it cannot be read ({error.strerror})") from None
+        why = (
+            "it is a link, and none is followed"
+            if error.errno == errno.ELOOP
+            else f"it cannot be read ({error.strerror})"
+        )
+        raise ValueError(why) from None
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise ValueError("it is not a regular file")

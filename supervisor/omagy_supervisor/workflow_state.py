@@ -15,6 +15,7 @@ from omagy_autoresearch.mode_request import StateRequest
 from omagy_autoresearch.mode_scope import Scope
 from omagy_autoresearch.mode_state import ModeState
 from omagy_autoresearch.workflow import Denied, Mode, combination, in_order, recovery, transition
+from omagy_autoresearch.workflow_handoff import workflow_handoff
 from omagy_autoresearch.workflow_stop import MayStop, MustContinue, must_continue
 from omagy_supervisor.active import active_pointer
 from omagy_supervisor.adapters.clock import SystemClock
@@ -40,14 +41,16 @@ def read(root: StateRoot, request: StateRequest) -> Answer:
         return {**_set(scope), **_told(root, scope), "notes": _once(notes, files.notes)}
     state = files.pointer() if request.mode is Mode.AUTORESEARCH else scope.state(request.mode, now())
     active = request.mode in scope.active()
+    path = str(files.path(request.session_id, state_file(request.mode)))
     return {
         "mode": request.mode,
         "session_id": request.session_id,
         "exists": state is not None,
         "active": active,
         "lifecycle_outcome": normalise(state).outcome if state and not active else None,
+        "handoff": None if active else _handoff(request, state or {}, path),
         "state": state or {},
-        "path": str(files.path(request.session_id, state_file(request.mode))),
+        "path": path,
         "notes": _once(notes, files.notes),
     }
 
@@ -125,15 +128,28 @@ def write(root: StateRoot, request: StateRequest, settings: Settings) -> Answer:
         change = mode_change.write(scope, request, now())
         files.commit(change, request.session_id)
         after = scope_of(files, root, request.session_id)
+        state, path = change.states[request.mode] or {}, str(files.path(request.session_id, state_file(request.mode)))
+        active = request.mode in after.entries()
         return {
             "mode": request.mode,
-            "active": request.mode in after.entries(),
+            "active": active,
             "completed": list(change.completed),
             **_set(after),
-            "state": change.states[request.mode],
-            "path": str(files.path(request.session_id, state_file(request.mode))),
+            "handoff": None if active else _handoff(request, state, path),
+            "state": state,
+            "path": path,
             "notes": _once(files.notes),
         }
+
+
+def _handoff(request: StateRequest, state: ModeState, path: str) -> Answer | None:
+    """The terminal handoff of a mode that has ended (section 5). A run has its own, among its records."""
+    if request.mode is None or request.mode is Mode.AUTORESEARCH:
+        return None
+    from msgspec import to_builtins
+
+    found = workflow_handoff(request.mode, state, state_path=path, session_id=request.session_id)
+    return None if found is None else dict(to_builtins(found))
 
 
 def _started_otherwise(scope: Scope) -> ContractError:

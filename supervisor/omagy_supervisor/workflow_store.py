@@ -5,6 +5,7 @@ the run's lock; a supervisor takes it while it holds the run's. So neither can s
 """
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 
 from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
@@ -35,11 +36,14 @@ def held(root: StateRoot) -> Iterator[WorkflowFiles]:
     try:
         free = lock.acquire(_TRIES)
     except OSError as error:
-        raise StorageError(f"{root.workflow_lock} cannot be locked: {error.strerror}") from None
+        raise StorageError(
+            f"{root.workflow_lock} cannot be locked: {error.strerror}",
+            f"it has to be a file of yours: ls -l {shlex.quote(str(root.workflow_lock))}",
+        ) from None
     if not free:
         raise OmagyError(
             "another command is changing the workflow state, and does not come to its end",
-            f"see who has it open: fuser -v '{root.workflow_lock}'",
+            f"see who has it open: fuser -v {shlex.quote(str(root.workflow_lock))}",
         )
     try:
         files = WorkflowFiles(root.state)

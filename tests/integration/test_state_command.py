@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -345,7 +347,7 @@ def test_plain_options_say_the_same_as_json(ws: Workspace) -> None:
     done = ws.omagy("state", "write", "--mode=ralph", "--session-id=s1")
     assert done.stdout == "ralph is active\nactive in session s1: team+ralph\n"
     done = ws.omagy("state", "write", "ralph", "--session-id", "s1", "--outcome", "done")
-    assert done.stdout == "ralph is not active (finished)\nactive in session s1: team\n"
+    assert done.stdout.startswith("ralph is not active (finished)\nactive in session s1: team\n\n# Workflow ralph\n")
     listed = ws.omagy("state", "list").stdout
     assert listed.startswith(
         "active in this repository: nothing\nactive in session s1: team\n  team            active"
@@ -606,8 +608,9 @@ def test_the_words_of_older_states_are_never_shown_as_outcomes(
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps({"mode": "team", "old_field": 7, **told}))
     for words in (("read", "team"), ("read",), ("list",)):
-        shown = ws.omagy("state", *words).stdout
+        shown, _, end = ws.omagy("state", *words).stdout.partition("# Workflow team")
         assert outcome in shown
+        assert not end or f"## Outcome\n\n- {outcome}: " in end
         assert not any(word in shown for word in ("complete", "done", "cancelled", "blocked_on_user"))
     read_back = answer(state(ws, "read", mode="team"))
     assert (read_back["lifecycle_outcome"], read_back["state"]["old_field"]) == (outcome, 7)
@@ -706,3 +709,46 @@ def test_nothing_in_a_state_steers_the_terminal(ws: Workspace) -> None:
         done = ws.omagy("state", *words)
         assert not {"\x1b", "\x07", "\u202e"} & set(done.stdout + done.stderr), words
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("session", [(), ("--session-id", "s-1")], ids=["root", "session"])
+def test_an_end_is_told_in_four_parts_and_can_be_read_again(ws: Workspace, session: tuple[str, ...]) -> None:
+    """Outcome, evidence, state and who is next; what an agent said is quoted, and the clear is that of the scope."""
+    soft = json.dumps({"error": "no key. Would you like me to go on?"})
+    ended = ws.omagy("state", "write", "team", "--outcome", "finished", "--input", soft, *session)
+    again = ws.omagy("state", "read", "team", *session)
+    for told in (ended.stdout, again.stdout):
+        parts = told[told.index("# Workflow team") :]
+        assert [line for line in parts.splitlines() if line.startswith("## ")] == [
+            "## Outcome",
+            "## Evidence",
+            "## Artifacts / state",
+            "## Handoff",
+        ]
+        assert "error: “no key. Would you like me to go on?”" in parts
+        assert parts.split("## Handoff")[1].count("you: ") == 2
+    data = json.loads(ws.omagy("state", "read", "team", "--json", *session).stdout)["handoff"]
+    assert (data["outcome"], data["workflow"]) == ("finished", "team")
+    command = data["handoff"][-1].split("`")[1]
+    assert ws.omagy(*shlex.split(command)[1:]).returncode == 0
+    assert json.loads(ws.omagy("state", "read", "team", "--json", *session).stdout)["exists"] is False
+
+
+def test_an_active_mode_and_a_run_have_no_such_end(ws: Workspace) -> None:
+    """A run's is among its records."""
+    activate(ws, "team")
+    put(ws, "autoresearch-state.json", {"run_id": "m-1", "active": False})
+    for mode in ("team", "autoresearch", "plan"):
+        assert answer(state(ws, "read", mode=mode))["handoff"] is None
+
+
+def test_every_answer_has_the_keys_that_its_document_names(ws: Workspace) -> None:
+    """Programs rely on them."""
+    page = (Path(__file__).parents[2] / "docs/contracts/multi-state-transitions.md").read_text()
+    rows = re.findall(r"^\| (`state .*?) \| `([\w, ]+)`", page, re.MULTILINE)
+    named = {command: set(keys.split(", ")) for row, keys in rows for command in re.findall(r"`state (.*?)`", row)}
+    asked = {"write": ("write", "team"), "read <mode>": ("read", "team"), "read": ("read",), "list": ("list",)}
+    asked |= {"clear": ("clear", "team"), "cancel": ("cancel", "--all")}
+    assert named.keys() == asked.keys()
+    for command, words in asked.items():
+        assert answer(ws.omagy("state", *words, "--json")).keys() == named[command], command

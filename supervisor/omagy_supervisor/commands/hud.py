@@ -45,6 +45,10 @@ starship:  [custom.omagy]
            command = "omagy hud"
            when = true
 Outside a repository it prints nothing.
+
+--json: {"repository", "scopes": {"<session-id, or empty>": "team+ralph"}, "line", "run": null or {"run_id", "name",
+         "state", "iteration", "best", "baseline", "scores", "waits_until", "waits_for"}}
+exit status: 0, whatever there is to show · 2 usage error
 """
 
 _LIMIT = 1 << 20

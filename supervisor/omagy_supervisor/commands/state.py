@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.handoff import Handoff, handoff_markdown
 from omagy_autoresearch.lifecycle import normalise
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mode_request import parse_clear, parse_read, parse_write
 from omagy_autoresearch.spelling import nearest
+from omagy_autoresearch.workflow import clear_command
 from omagy_supervisor.options import Options, read_options
 from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.settings import Settings
@@ -35,10 +37,18 @@ options:
                          '{"mode":"team","current_phase":"exec","state":{"workers":3}}'
   --json                 answer, and errors, as JSON on stdout
 
+examples:
+  omagy state write team --phase exec
+  omagy state write team --outcome blocked --input '{"error":"no key for the registry"}'
+  omagy state clear --input '{"mode":"ralph","session_id":"s-1"}' --json
+
 modes: deep-interview, plan, review, team, ralph, ultrawork, ultragoal, ultraqa, autoresearch
   Side by side: team with ralph, ultrawork or ultragoal. A handoff ends its source as finished.
   autoresearch is active exactly while a run is; clearing it stops the run.
-  What belongs together is in docs/contracts/multi-state-transitions.md.
+  What belongs together, and what --json holds, is in docs/contracts/multi-state-transitions.md.
+
+exit status: 0 done, also when there was nothing to do · 2 denied, or a usage or contract error: nothing was changed ·
+             1 a file or lock that omagy could not use
 """
 
 _VERBS = ("write", "read", "list", "clear", "cancel")
@@ -131,7 +141,16 @@ def _written(answer: Answer) -> list[str]:
     lines = [f"{mode} is finished: it handed over to {answer['mode']}" for mode in answer["completed"]]
     outcome = answer["state"].get("lifecycle_outcome")
     how = "active" if answer["active"] else f"not active ({outcome})" if outcome else "not active"
-    return [*lines, f"{answer['mode']} is {how}", _now_active(answer)]
+    return [*lines, f"{answer['mode']} is {how}", _now_active(answer), *_handoff(answer)]
+
+
+def _handoff(answer: Answer) -> list[str]:
+    """The four parts of an end, the last of which says whose turn it is."""
+    if answer["handoff"] is None:
+        return []
+    from msgspec import convert
+
+    return ["", handoff_markdown(convert(answer["handoff"], Handoff)).rstrip()]
 
 
 def _read(answer: Answer) -> list[str]:
@@ -143,7 +162,11 @@ def _read(answer: Answer) -> list[str]:
     if not answer["exists"]:
         return [f"{answer['mode']} has no state{_where(answer['session_id'])}"]
     head = f"{answer['mode']} is {'active' if answer['active'] else 'not active'}{_where(answer['session_id'])}"
-    return [head, *(f"  {_shown(key)}: {_shown(value)}" for key, value in _canonical(answer["state"]).items())]
+    return [
+        head,
+        *(f"  {_shown(key)}: {_shown(value)}" for key, value in _canonical(answer["state"]).items()),
+        *_handoff(answer),
+    ]
 
 
 def _canonical(state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -192,11 +215,10 @@ def _run_lines(run: Mapping[str, Any]) -> list[str]:
 
 
 def _elsewhere_lines(answer: Answer) -> list[str]:
-    lines = []
-    for session_id in answer["elsewhere"]:
-        request = {"mode": answer["mode"], **({"session_id": session_id} if session_id else {})}
-        lines.append(f"  it is active{_where(session_id)}: omagy state clear --input '{json.dumps(request)}'")
-    return lines
+    return [
+        f"  it is active{_where(session_id)}: {clear_command(answer['mode'], session_id)}"
+        for session_id in answer["elsewhere"]
+    ]
 
 
 def _now_active(answer: Answer) -> str:

@@ -15,8 +15,17 @@ _HELP = """omagy stop-conditions list [--json]
 omagy stop-conditions evaluate --input '<json>' [--json]
 
 When an agent's loop stops, waits or goes on. `evaluate` reads what was observed (- for stdin) and answers with the
-rule that applies; what contradicts itself, or what no rule covers, answers needs_reconcile. Exit status 0 with any
-ruling, 2 for wrong usage.
+rule that applies; what contradicts itself, or what no rule covers, answers needs_reconcile.
+
+examples:
+  omagy stop-conditions evaluate --input '{"state":"merge_ready"}'
+  omagy stop-conditions evaluate --input '{"state":"waiting","waited_s":900,"quiet":true}' --json
+
+evaluate --json: {"rule", "stops", "state", "needs_reconcile", "owner", "behaviour", "contradictions", "also",
+                  "watch": null or {"budget_s", "waited_s", "remaining_s", "exceeded"}}
+list --json:     {"rules": [{"id", "condition", "strategy", "effect", "behaviour", "next_state", "watch_s"}],
+                  "terms": [{"word", "meaning"}]}
+exit status: 0 with any ruling · 2 usage error
 
 An observation may say:
 """

@@ -87,12 +87,13 @@ class _Set(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadOutput(_Set, frozen=True, kw_only=True):
-    """With a mode: its state. Without: the active set and the states of the scope's modes, by name."""
+    """With a mode: its state, and its handoff once it has ended. Without: the active set, and all states by name."""
 
     mode: Mode | UnsetType = UNSET
     exists: bool | UnsetType = UNSET
     active: bool | UnsetType = UNSET
     lifecycle_outcome: Outcome | UnsetType | None = UNSET
+    handoff: dict[str, Any] | UnsetType | None = UNSET
     state: dict[str, Any] | UnsetType = UNSET
     path: str | UnsetType = UNSET
     states: dict[str, dict[str, Any]] | UnsetType = UNSET
@@ -109,11 +110,12 @@ class ListOutput(msgspec.Struct, frozen=True):
 
 
 class WriteOutput(_Set, frozen=True, kw_only=True):
-    """``completed`` are the modes that handed over to this one."""
+    """``completed`` are the modes that handed over to this one; ``handoff`` is what there is to tell of an end."""
 
     mode: Mode
     active: bool
     completed: list[Mode]
+    handoff: dict[str, Any] | None
     state: dict[str, Any]
     path: str
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from omagy_autoresearch.errors import OmagyError, StorageError
 from omagy_supervisor.ui.style import styled
 
-_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|hud\b|mcp\b|--)")
+_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|stop-conditions\b|hud\b|mcp\b|--)")
 
 
 def open_closed_streams() -> None:
