@@ -70,7 +70,8 @@ class Denied(NamedTuple):
         """The refusal, told to whoever asked. The set is that of ``session_id``, in the worktree at ``place``."""
         pairs = " and ".join(self.unsupported)
         verb = "are not supported combinations" if len(self.unsupported) > 1 else "is not a supported combination"
-        where = (f" in session {session_id}" if session_id else "") + (f" in {place}" if place else "")
+        in_session = session_id and self.active != {Mode.AUTORESEARCH}  # a run belongs to no session
+        where = (f" in session {session_id}" if in_session else "") + (f" in {place}" if place else "")
         lines = [line for mode in self.in_the_way for line in recovery(mode, session_id, place)]
         return DeniedError(
             f"{self.target} was not activated: {combination(self.active)} is active{where}, and {pairs} {verb}",

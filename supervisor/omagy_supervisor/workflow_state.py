@@ -39,8 +39,8 @@ def read(root: StateRoot, request: StateRequest) -> Answer:
     scope = scope_of(files, root, request.session_id)
     if request.mode is None:
         return {**_set(scope), **_told(root, scope), "notes": _once(notes, files.notes)}
-    state = files.pointer() if request.mode is Mode.AUTORESEARCH else scope.state(request.mode, now())
     active = request.mode in scope.active()
+    state = _pointer(files, active=active) if request.mode is Mode.AUTORESEARCH else scope.state(request.mode, now())
     path = str(files.path(request.session_id, state_file(request.mode)))
     return {
         "mode": request.mode,
@@ -53,6 +53,12 @@ def read(root: StateRoot, request: StateRequest) -> Answer:
         "path": path,
         "notes": _once(notes, files.notes),
     }
+
+
+def _pointer(files: WorkflowFiles, *, active: bool) -> ModeState | None:
+    """The state of autoresearch; a supervisor that was killed left one that calls it active."""
+    found = files.pointer()
+    return None if found is None else {**found, "active": active}
 
 
 def list_scopes(root: StateRoot) -> Answer:

@@ -752,3 +752,10 @@ def test_every_answer_has_the_keys_that_its_document_names(ws: Workspace) -> Non
     assert named.keys() == asked.keys()
     for command, words in asked.items():
         assert answer(ws.omagy("state", *words, "--json")).keys() == named[command], command
+
+
+def test_the_pointer_of_a_killed_run_does_not_say_that_it_is_active(ws: Workspace) -> None:
+    """Its supervisor could not write any more; the lock knows."""
+    put(ws, "autoresearch-state.json", {"run_id": "m-1", "active": True, "pid": 1})
+    told = answer(state(ws, "read", mode="autoresearch"))
+    assert (told["active"], told["state"]["active"], told["state"]["run_id"]) == (False, False, "m-1")

@@ -181,3 +181,11 @@ def test_an_unknown_mode_is_told_with_the_nearest(name: object, told: str) -> No
 
 def test_every_mode_has_its_name() -> None:
     assert [parse_mode(str(mode)) for mode in Mode] == list(Mode)
+
+
+def test_a_run_is_in_the_way_of_the_repository_not_of_a_session() -> None:
+    """It belongs to none, so nobody is sent to look for it in one."""
+    found = transition(frozenset({Mode.AUTORESEARCH}), Mode.RALPH)
+    assert isinstance(found, Denied)
+    assert "autoresearch is active, and" in found.error("s-1").message
+    assert "session_id" not in found.error("s-1").hint
