@@ -1,6 +1,7 @@
 """When a run can be resumed and when not, and what a resume does after every kind of death (contract section 6)."""
 
 import json
+import re
 import os
 import shutil
 import signal
@@ -452,11 +453,13 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     expect_state(ws, run_id, "in session", f"omagy autoresearch watch {run_id}", active=True)
     kill(process)
     expect_state(ws, run_id, "interrupted", f"omagy autoresearch --resume {run_id}", active=False)
+    assert re.fullmatch(rf"{_MOMENT} at the earliest, \S+ ago", status_rows(ws, run_id)["since"])
 
     ws.plan(default=candidate(2))
     launched = ws.launch()
     assert f"run {run_id} was interrupted; resume it with: omagy autoresearch --resume {run_id}" in launched.stderr
     (other,) = (found for found in ws.run_ids() if found != run_id)
+    assert re.fullmatch(rf"{_MOMENT}, \S+ ago", status_rows(ws, other)["ended"])
     review = f"git log --stat {ws.manifest(other)['baseline_commit'][:12]}..{ws.manifest(other)['branch_name']}"
     expect_state(ws, other, "finished", review, active=False)
 
@@ -477,14 +480,21 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     assert "\033" not in "".join(table)
 
 
+_MOMENT = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+
+
+def status_rows(ws: Workspace, run_id: str) -> dict[str, str]:
+    text = ws.omagy("autoresearch", "status", run_id).stdout
+    return dict(line.split(maxsplit=1) for line in text.splitlines())
+
+
 def expect_state(ws: Workspace, run_id: str, state: str, command: str, *, active: bool) -> None:
     """status, status --json and list agree on the state of ``run_id``."""
     facts = json.loads(ws.omagy("autoresearch", "status", run_id, "--json").stdout)
     assert (facts["state"], facts["active"], facts["next_command"]) == (state, active, command)
     assert facts["records"] == str(ws.folder(run_id))
     assert facts["last_kept_commit"] == ws.manifest(run_id)["last_kept_commit"]
-    text = ws.omagy("autoresearch", "status", run_id).stdout
-    rows = dict(line.split(maxsplit=1) for line in text.splitlines())
+    rows = status_rows(ws, run_id)
     assert rows["state"].startswith(state)
     assert rows["next"] == command
     listed = ws.omagy("autoresearch", "list")

@@ -79,8 +79,7 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
         ("worktree", run.worktree_path),
         ("records", run.records),
     ]
-    if run.active:
-        lines.insert(2, ("since", f"{format_duration(ago_s)} in this state"))
+    lines.insert(2, _since(run, updated, ago_s))
     if run.quiet_s is not None and run.quiet_s >= LOOK_S:
         lines.insert(3, ("quiet", f"no output for {format_duration(run.quiet_s)}; observed, not a stop"))
     if run.waiting_until:
@@ -89,6 +88,15 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
     if run.open_question is not None:
         lines.append(("question", f"{run.open_question.id}: {run.open_question.question}"))
     return [*lines, ("next", run.next_command)]
+
+
+def _since(run: RunFacts, updated: datetime, ago_s: float) -> tuple[str, str]:
+    """Since when it stands so. When a supervisor died nobody noted: the last record is what there is."""
+    ago = format_duration(ago_s)
+    if run.active:
+        return "since", f"{ago} in this state"
+    at = f"{updated.astimezone():%Y-%m-%d %H:%M:%S}"
+    return ("ended", f"{at}, {ago} ago") if run.over else ("since", f"{at} at the earliest, {ago} ago")
 
 
 def watch(settings: Settings, run_id: str | None) -> int:
