@@ -1,8 +1,8 @@
 """When a run can be resumed and when not, and what a resume does after every kind of death (contract section 6)."""
 
 import json
-import re
 import os
+import re
 import shutil
 import signal
 import subprocess
