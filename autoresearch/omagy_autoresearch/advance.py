@@ -290,9 +290,10 @@ def _streaks(old: Streaks, entry: Entry, previous: Entry | None) -> Streaks:
 
 
 def _evaluators_own_error(entry: Entry) -> str:
-    """The error of the evaluator itself: a candidate that cannot be set up or built is the candidate's fault."""
+    """The error of the evaluator itself: that a candidate cannot be checked out, set up or built is its own fault."""
     evaluation = entry.evaluator
-    if evaluation is None or evaluation.fault in (None, EvaluatorFault.BUILD, EvaluatorFault.SETUP):
+    own = (EvaluatorFault.CHECKOUT, EvaluatorFault.SETUP, EvaluatorFault.BUILD)
+    if evaluation is None or evaluation.fault is None or evaluation.fault in own:
         return ""
     return evaluation.error
 

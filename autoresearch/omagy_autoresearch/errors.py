@@ -53,9 +53,13 @@ class StorageError(OmagyError):
 
 
 class RepositoryError(OmagyError):
-    """git refused or failed in a way that a run cannot go on from."""
+    """git refused or failed in a way that a run cannot go on from.
+
+    ``passing`` tells that it is of the machine at that moment (space, locks, processes), whatever git was to do.
+    """
 
     code = "repository"
+    passing = False
 
 
 class IncompleteCommitError(RepositoryError):

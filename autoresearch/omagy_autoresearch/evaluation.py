@@ -29,6 +29,7 @@ class EvaluatorFault(StrEnum):
     BAD_OUTPUT = "bad_output"
     BUILD = "build"
     SETUP = "setup"
+    CHECKOUT = "checkout"
     NOT_STARTED = "not_started"
 
 

@@ -65,6 +65,8 @@ class Surface(Struct, frozen=True):
             return "it would stand where a protected file has its folder"
         if _folded(change.path.rsplit("/", 1)[-1]) == ".gitattributes" and not self._editable(change.path):
             return "git attributes can change what other files contain when they are checked out"
+        if change.new_mode == _SUBMODULE and not self._editable(change.path):
+            return "it links to a repository, whose files would be no part of the commit (editable lifts that)"
         return ""
 
     def _why(self, path: str) -> str:

@@ -75,7 +75,7 @@ def _violation(world: World, difference: Difference, head: str, surface: Surface
         return violation
     unfit = world.lane.unfit(head, difference.changes)
     if unfit:
-        return f"{shown_path(unfit)}: git refuses a file of that name, so no checkout can hold it"
+        return f"{shown_path(unfit)}: a file of that name is refused, so no checkout can hold it"
     if _attributes_changed(world):
         return "git's info/attributes changed, which can change what files contain"
     return ""

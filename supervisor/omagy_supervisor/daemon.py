@@ -16,7 +16,7 @@ from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.names import evaluator_cookie, session_cookie, sessions_cookie
 from omagy_autoresearch.plan import AgentChoice
 from omagy_autoresearch.remedies import remedy_of
-from omagy_autoresearch.run import Applying, Deciding, InSession, Preparing, RunState
+from omagy_autoresearch.run import Applying, Deciding, Evaluating, InSession, Preparing, RunState
 from omagy_autoresearch.steps import EndRun, next_step
 from omagy_autoresearch.summary import handoff
 from omagy_supervisor.active import last_pointer
@@ -26,6 +26,7 @@ from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
 from omagy_supervisor.adapters.processes import start_mark
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
+from omagy_supervisor.copying import remove_held_out
 from omagy_supervisor.files import cannot_write, fsync_dir, make_folder
 from omagy_supervisor.interrupted import end_session_of_interrupted_run, end_sessions
 from omagy_supervisor.launching import tmux_session
@@ -257,6 +258,8 @@ def _take_on(world: World, run: LoadedRun, request: Request) -> RunState:
         return state
     refuse_unanswered(state, world.questions)
     _end_strays(world, state)
+    if isinstance(state.work, Evaluating):
+        remove_held_out(state.plan, world.lane.worktree)  # or it would be saved, for everybody to read
     saved = settle_lane(state, world.lane, world.folder, save_leftovers=request.save_leftovers)
     state = record(world, state, RunResumed(request.overrides))
     for line in saved:

@@ -1,22 +1,19 @@
 """Measures a commit: places it, sets it up and builds it, then runs evaluator, guard or held-out check on it."""
 
 import contextlib
-import filecmp
 import json
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from omagy_autoresearch.errors import BlockedError
+from omagy_autoresearch.errors import BlockedError, RepositoryError
 from omagy_autoresearch.evaluation import Evaluation, EvaluatorFault, EvaluatorRun, read_check, read_evaluation
-from omagy_autoresearch.mission import Holdout
 from omagy_autoresearch.names import evaluator_cookie
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.probes import Probe, ProbeKind, Target
 from omagy_autoresearch.surface import Surface, named_files
-from omagy_supervisor.files import make_folder, read_regular, remove, shown_path, write_atomic
+from omagy_supervisor.copying import copy_in, held_out_files
+from omagy_supervisor.files import make_folder, read_regular, shown_path, write_atomic
 from omagy_supervisor.ports import Places
 
 _DIRT_SHOWN = 20
@@ -42,7 +39,9 @@ def measure(
     Raises StoppedError when the run is asked to stop meanwhile, OmagyError when it cannot be measured at all.
     """
     one = _Measurement(world, plan, iteration, commit, base)
-    folder = world.checkout.place(commit, base, surface.closed)
+    folder = _place(world, surface, commit, base)
+    if isinstance(folder, Evaluation):
+        return folder
     copy_in(plan, folder)
     broken = one.set_up(folder) or one.build(folder)
     if broken is not None:
@@ -54,6 +53,26 @@ def measure(
             return one.guard(folder)
         case ProbeKind.HOLDOUT:
             return one.holdout(folder)
+
+
+def _place(world: Places, surface: Surface, commit: str, base: str) -> Path | Evaluation:
+    """The folder that holds ``commit``, or that it cannot be had, where what it would replace can.
+
+    A commit that no checkout can hold would end every further life of the run. Raises RepositoryError.
+    """
+    try:
+        return world.checkout.place(commit, base, surface.closed)
+    except RepositoryError as error:
+        if commit == base or error.passing:
+            raise
+    world.checkout.place(base, base, surface.closed)
+    try:
+        return world.checkout.place(commit, base, surface.closed)
+    except RepositoryError as error:
+        if error.passing:
+            raise
+        told = f"it cannot be checked out: {error.message}"
+        return Evaluation(passed=None, error=told, fault=EvaluatorFault.CHECKOUT)
 
 
 def protected_surface(plan: RunPlan, tracked: frozenset[str]) -> Surface:
@@ -162,7 +181,7 @@ class _Measurement:
         assert settings is not None, "only a mission with a held-out check asks for it"
         make_folder(self._world.folder.held_out)
         log = self._world.folder.held_out / f"{self._records.name}.log"
-        with _held_out_files(self._plan, settings, folder):
+        with held_out_files(self._plan, folder):
             run = self._run(settings.command, folder, settings.timeout_s, log)
         result = read_check(run, "it")
         if result.passed and _says_fail(run.stdout):
@@ -178,72 +197,3 @@ def _says_fail(stdout: bytes) -> bool:
         answer = json.loads(lines[-1]) if lines else None
         return isinstance(answer, dict) and answer.get("pass") is False
     return False
-
-
-@contextlib.contextmanager
-def _held_out_files(plan: RunPlan, settings: Holdout, folder: Path) -> Iterator[None]:
-    """The check's own files, in the checkout for as long as the check runs. Raises BlockedError."""
-    copied: list[Path] = []
-    try:
-        for name in settings.files:
-            copied.append(folder / name)
-            _remove(folder, folder / name)  # nothing that a candidate put there is part of the check
-            _copy(Path(plan.repo_root) / name, folder, name, "evaluator.holdout.files")
-        yield
-    finally:
-        for path in copied:
-            _remove(folder, path)
-
-
-def _remove(folder: Path, path: Path) -> None:
-    """Take away what stands at ``path`` below ``folder``, and nothing outside of it."""
-    _clear_way(folder, path)
-    remove(path)
-
-
-def _clear_way(folder: Path, path: Path) -> None:
-    """Between ``folder`` and ``path`` there are only folders: a candidate may have put a link there, to anywhere."""
-    for above in reversed(path.relative_to(folder).parents[:-1]):
-        if (folder / above).is_symlink() or (folder / above).is_file():
-            (folder / above).unlink()
-
-
-def copy_in(plan: RunPlan, folder: Path) -> None:
-    """Bring the mission's ``worktree.copy`` paths into ``folder``, as copies. Raises BlockedError."""
-    for name in plan.contract.worktree.copy:
-        source, target = Path(plan.repo_root) / name, folder / name
-        _clear_way(folder, target)
-        if source.is_dir() and target.is_dir() and not target.is_symlink():
-            continue
-        if source.is_file() and target.is_file() and not target.is_symlink() and filecmp.cmp(source, target, False):
-            continue
-        _copy(source, folder, name, "worktree.copy")
-
-
-def _copy(source: Path, folder: Path, name: str, key: str) -> None:
-    """A copy that shares nothing with the user's tree: links out of what is copied become copies too."""
-    target = folder / name
-    try:
-        _clear_way(folder, target)
-        if target.is_symlink() or target.is_file():
-            target.unlink()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not source.is_dir():
-            shutil.copy2(source, target)
-            return
-        shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
-        for link in [path for path in target.rglob("*") if path.is_symlink()]:
-            if not link.resolve().is_relative_to(target.resolve()):
-                _copy_through(source / link.relative_to(target), link)
-    except OSError as error:
-        problem = f"{key}: {name} cannot be copied into the lane: {error}"
-        raise BlockedError(problem, "mend the path in sandbox.md") from None
-
-
-def _copy_through(original: Path, link: Path) -> None:
-    link.unlink()
-    real = original.resolve()
-    if real.is_dir():
-        shutil.copytree(real, link, ignore_dangling_symlinks=True)
-    elif real.exists():
-        shutil.copy2(real, link)

@@ -203,7 +203,10 @@ def settle_lane(state: RunState, lane: Lane, folder: RunFolder, *, save_leftover
     if state.tip is None or isinstance(state.work, InSession):
         return []
     lane.sweep_locks()
-    status, plan = lane.status(), state.plan
+    plan = state.plan
+    if not save_leftovers:
+        _refuse_dirty(state, lane.status())
+    status = lane.take_over()  # shows what an index hides from a person's git, too
     if not save_leftovers:
         _refuse_dirty(state, status)
     label = f"resume-{state.lives}"

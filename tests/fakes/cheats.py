@@ -102,6 +102,17 @@ SURFACE = (
         "missions/m: it would stand where a protected file has its folder",
     ),
     _refused(
+        "hands in a repository of its own",
+        f"{NESTED} git update-index --add --cacheinfo 160000,$oid,lib; git commit -q -m cheat; ",
+        "lib: it links to a repository, whose files would be no part of the commit",
+    ),
+    _refused(
+        "hands in a name that no file can have",
+        "git update-index --add --cacheinfo 100644,$(git hash-object -w value.txt),$(printf 'a%.0s' $(seq 256)); "
+        "git commit -q -m cheat; ",
+        "no checkout can hold it",
+    ),
+    _refused(
         "makes the folder above a link",
         f"mv missions mine; ln -s mine missions; {ALL}",
         "missions: it would stand where a protected file has its folder",
@@ -556,6 +567,35 @@ if os.path.lexists(result):
 with open(result, "w") as file:
     json.dump(answer, file)
 """
+
+
+# -- candidates that no checkout can hold
+
+
+def _tree(name: str, entries: str) -> Cheat:
+    """A commit whose tree has ``entries`` beside those of HEAD, as shell that prints lines for mktree."""
+    made = f"tree=$( (git ls-tree HEAD; {entries}) | git mktree); "
+    commands = made + "git update-ref HEAD $(git commit-tree -p HEAD -m cheat $tree)"
+    return Cheat(name, sh(commands), "discard", "it cannot be checked out: ")
+
+
+_BLOB = "b=$(echo 8 | git hash-object -w --stdin); "
+IMPOSSIBLE = (
+    _tree(
+        "links to more than a link can hold",
+        "printf '120000 blob %s\\tlink\\n' $(printf 'a%.0s' $(seq 5000) | git hash-object -w --stdin)",
+    ),
+    _tree("links to nothing", "printf '120000 blob %s\\tlink\\n' $(git hash-object -w --stdin < /dev/null)"),
+    _tree(
+        "has a file twice",
+        _BLOB + "printf '100644 blob %s\\tz\\n100644 blob %s\\tz\\n' $b $(git rev-parse HEAD:value.txt)",
+    ),
+    _tree(
+        "has a file and a folder of one name",
+        _BLOB + "printf '100644 blob %s\\tz\\n040000 tree %s\\tz\\n' "
+        "$b $(printf '100644 blob %s\\tq\\n' $b | git mktree)",
+    ),
+)
 
 
 # -- evaluators that change the tree

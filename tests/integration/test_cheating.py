@@ -19,6 +19,7 @@ from fakes.cheats import (
     HALF,
     HELPER,
     IGNORED,
+    IMPOSSIBLE,
     LANE,
     LIES,
     LIMIT_S,
@@ -79,6 +80,14 @@ def expect_lane_at_tip(ws: Workspace) -> None:
     assert ws.git("rev-parse", "HEAD", cwd=lane) == manifest["last_kept_commit"]
     assert ws.git("symbolic-ref", "--short", "HEAD", cwd=lane) == manifest["branch_name"]
     assert ws.git("status", "--porcelain", cwd=lane) == ""
+
+
+@pytest.mark.parametrize("isolation", ["lane", "fresh"])
+def test_a_commit_that_no_checkout_can_hold_is_discarded(ws: Workspace, isolation: str) -> None:
+    """It is its own fault, and no reason to block a run that would meet it again in each further life."""
+    prepare(ws, len(IMPOSSIBLE) + 1, keys=f"  isolation: {isolation}\n")
+    play(ws, [*IMPOSSIBLE, Cheat("is better", sh("echo 2 > value.txt; git commit -qam 2"), "keep", "score improved")])
+    expect_lane_at_tip(ws)
 
 
 # -- the surface

@@ -480,6 +480,7 @@ def test_a_repository_inside_the_worktree_is_kept_aside(ws: Workspace) -> None:
         acts(sh(clone.format("linked")), candidate(0)),
         acts(sh(clone.format("linked")), candidate(2)),
         noop(),
+        frontmatter="editable: ['**']\n",
     )
     expect(ws, ("noop", ""), ("discard", "score got worse"), ("keep", ""), ("noop", ""))
     inner = ws.folder() / "iterations/0001/leftovers/tools/inner"

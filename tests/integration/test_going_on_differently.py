@@ -1,6 +1,7 @@
 """What a person changes between two lives of a run, and what an interrupted run leaves behind."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +84,40 @@ def test_a_run_without_a_manifest_is_listed_with_its_remedy(ws: Workspace) -> No
     assert f"omagy autoresearch rebuild {run_id}" in ws.omagy("autoresearch", "list").stderr
     assert ws.omagy("autoresearch", "rebuild", run_id).returncode == 0
     assert run_id in ws.omagy("autoresearch", "list").stdout
+
+
+def test_what_an_index_hides_is_not_lost_by_going_on(ws: Workspace) -> None:
+    """An aborted session's lane is the operator's: what git was told not to look at is refused, or saved, too."""
+    ws.mission()
+    ws.commit()
+    hide = {"sh": "git update-index --skip-worktree value.txt; echo 9 > value.txt"}
+    ws.plan(i1=[hide, {"artifact": {"status": "abort"}}], default=noop())
+    assert ws.launch("--max-iterations", "2").returncode == 3
+    refused = ws.resume(ws.run_id())
+    assert (refused.returncode, "uncommitted changes: value.txt" in refused.stderr) == (2, True), refused.stderr
+    assert (ws.lane() / "value.txt").read_text() == "9\n"
+    assert ws.resume(ws.run_id(), "--save-leftovers").returncode == 0
+    (ref,) = ws.git("for-each-ref", "--format=%(refname)", f"refs/omagy/{ws.run_id()}/leftovers").split()
+    assert ws.git("show", f"{ref}:value.txt") == "9"
+
+
+def test_held_out_files_do_not_outlive_a_supervisor_that_died(ws: Workspace, tmp_path: Path) -> None:
+    """Killed in the middle of the check: nothing of them is saved where every session can read it."""
+    hangs, go = tmp_path / "hangs", tmp_path / "go"
+    check = f"grep -q secret answers.txt; test -e {go} || {{ touch {hangs}; exec sleep 600; }}"
+    ws.mission(evaluator_keys=f"  holdout:\n    command: {check!r}\n    files: [answers.txt]\n")
+    ws.commit()
+    ws.write("answers.txt", "secret answers\n")
+    ws.plan(i1=candidate(2), default=noop())
+    process = ws.start_launch("--max-iterations", "2")
+    wait_until(hangs.exists, "the held-out check")
+    process.kill()
+    process.wait()
+    go.touch()
+    assert ws.resume(ws.run_id()).returncode == 0
+    assert ws.decisions() == ["baseline", "keep", "noop"]
+    assert "answers.txt" not in ws.git("log", "--all", "--name-only", "--format=")
+    assert not (ws.lane() / "answers.txt").exists()
 
 
 def test_settings_that_a_session_planted_are_not_the_users_in_the_next_life(ws: Workspace) -> None:

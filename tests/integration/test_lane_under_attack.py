@@ -63,6 +63,7 @@ class Place:
         self.lane = self.made()
         self.lane.prepare()
         self.folder = self.lane.worktree
+        self.ref = f"refs/heads/{BRANCH}"
 
     def git(self, patience_s: float = 30.0) -> Git:
         settled = self.plan.git_settings
@@ -597,6 +598,28 @@ def test_the_part_that_is_checked_out_is_that_of_the_launch(part: Place, act: st
     part.comes_back()
     assert not [path for path in (part.folder / "rest").rglob("*") if not path.is_dir()]
     assert outside.read_text() == "mine"
+
+
+# -- branches of the user's
+
+
+@pytest.mark.parametrize("in_place", ["symbolic-ref", "ln -s"])
+def test_a_lane_branch_that_stands_for_another_moves_no_branch(place: Place, in_place: str) -> None:
+    """A session may write below refs/heads/autoresearch, and so name a branch of the user's there."""
+    main = place.ws.git("rev-parse", "main")
+    made = place.commit("2")
+    place.lane.sweep_locks()
+    link = {
+        "symbolic-ref": f"git symbolic-ref {place.ref} refs/heads/main",
+        "ln -s": f"ln -sf refs/heads/main {place.ref}",
+    }
+    place.sh(f"cd $(git rev-parse --git-common-dir); {link[in_place]}")
+    place.lane.take_over()
+    for commit in (made, place.base):
+        place.lane.converge(commit)
+        assert place.ws.git("rev-parse", "main") == main
+        assert place.ws.git("rev-parse", BRANCH) == commit
+    place.comes_back()
 
 
 # -- things that block

@@ -248,7 +248,7 @@ def test_submodules_are_named_and_what_a_session_does_in_one_is_harmless(ws: Wor
     ws.git("commit", "-q", "-m", "lib", cwd=library)
     allow = ("-c", "protocol.file.allow=always")
     ws.git(*allow, "submodule", "--quiet", "add", str(library), "libs/one")
-    ws.mission("budget:\n  max_iterations: 4\n")
+    ws.mission("budget:\n  max_iterations: 4\neditable: ['**']\n")
     ws.commit()
     update = "git -c protocol.file.allow=always submodule --quiet update --init"
     ws.plan(

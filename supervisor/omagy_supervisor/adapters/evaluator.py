@@ -134,7 +134,7 @@ class _Output:
         assert process.stdout is not None
         assert process.stderr is not None
         self._tails = {"stdout": bytearray(), "stderr": bytearray()}
-        self._log: IO[bytes] | None = log.open("wb", buffering=0)
+        self._log = _opened(log)
         self._left = _LOG_LIMIT
         self._selector = selectors.DefaultSelector()
         self._selector.register(process.stdout, selectors.EVENT_READ, "stdout")
@@ -189,6 +189,14 @@ class _Output:
         self._selector.close()
         for pipe in self._pipes:
             pipe.close()
+
+
+def _opened(log: Path) -> IO[bytes] | None:
+    """None where it cannot be written: that must not keep us from the evaluator, which runs already."""
+    with contextlib.suppress(OSError):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        return os.fdopen(os.open(log, flags, 0o644), "wb", buffering=0)
+    return None
 
 
 @contextlib.contextmanager

@@ -159,7 +159,9 @@ def failure(folder: Path, args: Sequence[str], status: int, err: str) -> Reposit
     """A command that failed, as the error that tells of it: only damaged objects are beyond mending."""
     hint = _hint(err)
     message = f"git {_verb(args)} failed in {folder}: {git_words(err, status)}"
-    return RepositoryError(message, hint, recoverable=bool(hint) or not _DAMAGED.search(err))
+    error = RepositoryError(message, hint, recoverable=bool(hint) or not _DAMAGED.search(err))
+    error.passing = bool(hint)
+    return error
 
 
 def _verb(args: Sequence[str]) -> str:
@@ -176,7 +178,7 @@ def git_words(err: str, status: int) -> str:
 def _hint(err: str) -> str:
     if "index.lock" in err or ".lock': File exists" in err:
         return "another git command holds a lock; wait for it, or remove the lock file when none runs"
-    if "No space left" in err:
+    if "No space left" in err or "quota exceeded" in err:
         return "free some space, then resume"
     if _SHORT_OF_PROCESSES.search(err):
         return "no process or thread was free; end some, or raise the limit (ulimit -u), then resume"

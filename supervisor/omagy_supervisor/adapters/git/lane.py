@@ -28,7 +28,7 @@ from omagy_supervisor.adapters.git.objects import make_durable, remove_empty
 from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
-from omagy_supervisor.adapters.git.trees import dependency_key, is_plain
+from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, is_too_long
 from omagy_supervisor.files import fsync_dir
 from omagy_supervisor.machine import monotonic_s
 from omagy_supervisor.ports import LaneStatus, Pinned
@@ -210,8 +210,9 @@ class GitLane:
         return out.decode().strip() if status == 0 else None
 
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
-        if all(is_plain(change.path) for change in changes):
-            return ""
+        too_long = next((change.path for change in changes if is_too_long(change.path)), "")
+        if too_long or all(is_plain(change.path) for change in changes):
+            return too_long
         return self._index.refused_path(commit)
 
     def tracked_files(self, commit: str) -> frozenset[str]:
@@ -305,6 +306,7 @@ class GitLane:
         self._clear_in_progress()
         self._quarantine(status.head, wanted.head)
         if status.branch != wanted.branch:
+            self._update_ref(self._ref, wanted.head)  # it may stand for another: a reset would move that one
             self._git.run("symbolic-ref", "HEAD", self._ref)
         self._reset(wanted.head)
         left = self._status()

@@ -19,6 +19,8 @@ _PINS = re.compile(
 _PLAIN_NAME = "[A-Za-z0-9_+@=,%-][A-Za-z0-9_+@=,%. -]*"
 _PLAIN = re.compile(f"{_PLAIN_NAME}(?:/{_PLAIN_NAME})*")
 
+_LONGEST_NAME, _LONGEST_PATH = 255, 3800  # a path of 4096 counts the lane's own folder
+
 _NOTHING, _FOLDER, _COMMIT = "000000", "040000", "160000"
 
 
@@ -29,6 +31,12 @@ def is_plain(path: str) -> bool:
     (``git~1``), a backslash, or a character beyond ASCII that some file system drops.
     """
     return _PLAIN.fullmatch(path) is not None
+
+
+def is_too_long(path: str) -> bool:
+    """True when no file system that git is used on takes ``path``: git itself would call such a file unchanged."""
+    raw = os.fsencode(path)
+    return len(raw) > _LONGEST_PATH or any(len(part) > _LONGEST_NAME for part in raw.split(b"/"))
 
 
 def read_difference(out: bytes) -> Difference:
