@@ -18,8 +18,8 @@ class OmagyError(Exception):
     """Something omagy cannot go on from.
 
     ``message`` says what is wrong and where, ``hint`` is the command or edit that mends it. A run that meets one
-    ends ``blocked`` and can go on, unless ``recoverable`` is False: nobody can mend that (damaged git objects, a
-    dying disk). ``code`` is its kind in one word, for programs.
+    ends ``blocked`` and can go on, unless ``recoverable`` is False: nobody can mend that (deleted records, a dying
+    disk). ``code`` is its kind in one word, for programs.
     """
 
     exit_status = ExitStatus.FAILED
@@ -60,6 +60,10 @@ class RepositoryError(OmagyError):
 
     code = "repository"
     passing = False
+
+
+class DamagedObjectError(RepositoryError):
+    """An object in the user's repository is missing or cannot be read. Another clone may have it."""
 
 
 class IncompleteCommitError(RepositoryError):

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from fakes.workspace import PATIENCE_S, Workspace, candidate, workspace
-from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
+from omagy_autoresearch.errors import DamagedObjectError, IncompleteCommitError, RepositoryError
 from omagy_autoresearch.mission import Contract, EvaluatorSettings
 from omagy_autoresearch.names import candidate_ref, kept_ref, leftovers_ref
 from omagy_autoresearch.plan import AgentChoice, AgentKind, RunPlan
@@ -928,25 +928,49 @@ def test_a_git_that_still_cannot_fork_can_be_resumed(place: Place, unreliable: C
     assert caught.value.recoverable
 
 
+OID = "12" * 20
+
+
 @pytest.mark.parametrize(
-    ("words", "recoverable"),
+    ("words", "hint"),
     [
-        ("fatal: something nobody has thought of", True),
-        ("fatal: bad object HEAD", False),
-        ("error: object file .git/objects/12/34 is empty", False),
-        ("fatal: loose object 1234 (stored in .git/objects/12/34) is corrupt", False),
-        ("fatal: unable to read tree 1234", False),
-        ("error: Could not read 1234", False),
-        ("fatal: missing blob object '1234'", False),
+        ("fatal: something nobody has thought of", ""),
+        ("fatal: bad object HEAD", "fsck"),
+        (f"error: object file .git/objects/12/{OID[2:]} is empty", OID),
+        (f"fatal: loose object {OID} (stored in .git/objects/12/{OID[2:]}) is corrupt", OID),
+        (f"fatal: unable to read tree {OID}\nfatal: Could not reset index file to revision '{'34' * 20}'.", OID),
+        (f"error: Could not read {OID}", OID),
+        (f"fatal: missing blob object '{OID}'", OID),
     ],
 )
-def test_only_missing_objects_end_a_run_for_good(
-    place: Place, unreliable: Callable[[str, int], Git], words: str, recoverable: bool
+def test_whatever_git_complains_of_a_run_can_go_on(
+    place: Place, unreliable: Callable[[str, int], Git], words: str, hint: str
 ) -> None:
-    """Whatever else git complains of can be mended, and the run goes on from where it was."""
+    """A person may be able to mend it; for an object that is missing they are told which."""
     with pytest.raises(RepositoryError) as caught:
         unreliable(words, 1).run(place.ws.root, "rev-parse", "HEAD")
-    assert caught.value.recoverable is recoverable
+    assert caught.value.recoverable
+    assert hint in caught.value.hint
+    assert bool(hint) is isinstance(caught.value, DamagedObjectError)
+
+
+@pytest.mark.parametrize("of", ["value.txt", "", "missions"])
+@pytest.mark.parametrize("damage", ["rm -f $o", "chmod u+w $o; echo damaged > $o", "chmod u+w $o; : > $o"])
+def test_an_object_that_a_session_damaged_can_be_put_back(place: Place, of: str, damage: str) -> None:
+    """By the very command that the error names, and the lane comes back."""
+    clone = place.ws.root.parent / "another clone"
+    place.ws.git("clone", "-q", "--no-local", str(place.ws.root), str(clone))
+    place.sh(
+        f"o=$(git rev-parse HEAD:{of}); echo 9 > value.txt; rm -r missions; "
+        f'cd "$(git rev-parse --git-common-dir)"; o=objects/$(echo $o | sed "s|..|&/|"); {damage}'
+    )
+    lane = place.made()
+    with pytest.raises(DamagedObjectError) as caught:
+        lane.converge(place.base)
+    assert caught.value.recoverable
+    command = caught.value.hint.partition("then resume: ")[2].replace("<another clone>", f"'{clone}'")
+    subprocess.run(["sh", "-ec", command], env=place.ws.environment, cwd="/", check=True)
+    place.comes_back()
 
 
 # -- the fresh checkout

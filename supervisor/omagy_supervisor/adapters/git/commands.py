@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import re
+import shlex
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from omagy_autoresearch.errors import BlockedError, RepositoryError
+from omagy_autoresearch.errors import BlockedError, DamagedObjectError, RepositoryError
 from omagy_supervisor.adapters.git.output import read_to_end
 
 if TYPE_CHECKING:
@@ -79,10 +80,14 @@ _SHORT_OF_PROCESSES = re.compile(
 )
 _DAMAGED = re.compile(
     r"\b(?:bad|missing) (?:object|tree|blob|commit|tag)\b|corrupt|could not read [0-9a-f]{4}"
-    r"|unable to read (?:tree|object|blob|commit|[0-9a-f]{4})|object file \S+ is empty|could not parse commit"
+    r"|unable to read (?:tree|object|blob|commit|sha1 file|[0-9a-f]{4})|failed to unpack tree object"
+    r"|object file \S+ is empty|could not parse commit"
     r"|unable to (?:find|unpack) [0-9a-f]{4}|invalid object|hash mismatch",
     re.IGNORECASE,
 )
+
+
+_OBJECT = re.compile(r"[0-9a-f]{2}/?[0-9a-f]{38}(?:[0-9a-f]{24})?")
 
 
 class Git:
@@ -156,12 +161,26 @@ class Git:
 
 
 def failure(folder: Path, args: Sequence[str], status: int, err: str) -> RepositoryError:
-    """A command that failed, as the error that tells of it: only damaged objects are beyond mending."""
+    """A command that failed, as the error that tells of it."""
     hint = _hint(err)
     message = f"git {_verb(args)} failed in {folder}: {git_words(err, status)}"
-    error = RepositoryError(message, hint, recoverable=bool(hint) or not _DAMAGED.search(err))
+    if not hint and _DAMAGED.search(err):
+        return DamagedObjectError(message, _restoring(folder, err))
+    error = RepositoryError(message, hint)
     error.passing = bool(hint)
     return error
+
+
+def _restoring(folder: Path, err: str) -> str:
+    """How a person puts the object back that git could not read: the first that it names."""
+    found, where = _OBJECT.search(err), shlex.quote(str(folder))
+    if found is None:
+        return f"see what is missing: git -C {where} fsck; put it back from another clone, then resume"
+    oid = found[0].replace("/", "")
+    file = f'"$(git -C {where} rev-parse --git-path objects/{oid[:2]}/{oid[2:]})"'
+    listed = f"git -C <another clone> rev-list --objects --no-object-names -1 {oid}"
+    copy = f"{listed} | git -C <another clone> pack-objects -q --stdout | git -C {where} unpack-objects -q"
+    return f"put object {oid} back from another clone, then resume: (cd {where} && rm -f {file}); {copy}"
 
 
 def _verb(args: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from omagy_autoresearch.errors import IncompleteCommitError, RepositoryError
+from omagy_autoresearch.errors import DamagedObjectError, IncompleteCommitError, RepositoryError
 from omagy_autoresearch.integrity import is_commit_id
 from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
@@ -184,7 +184,7 @@ class GitLane:
             return False
         reading = ("rev-list", "--objects", "--quiet", "HEAD", f"^{kept}")
         status, _, err = self._git.status(*reading)
-        if status == 0 or failure(self.worktree, reading, status, err).recoverable:
+        if status == 0 or not isinstance(failure(self.worktree, reading, status, err), DamagedObjectError):
             return False
         self._update_ref(self._ref, kept)
         self._git.run("symbolic-ref", "HEAD", self._ref)
