@@ -22,7 +22,7 @@ from omagy_autoresearch.summary import handoff
 from omagy_supervisor.active import last_pointer
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
-from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
+from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, write_pointer
 from omagy_supervisor.adapters.processes import start_mark
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
@@ -174,10 +174,22 @@ def _locked(root: StateRoot) -> Iterator[None]:
         raise StorageError(f"{root.lock} cannot be locked: {error.strerror}") from None
     if not free:
         raise another_run_active(root)
+    if _works_without_lock(root):
+        lock.release()
+        raise another_run_active(root)
     try:
         yield
     finally:
         lock.release()
+
+
+def _works_without_lock(root: StateRoot) -> bool:
+    """True when a supervisor lives whose lock a session, or a person, removed: it holds its journal, too."""
+    pointer = last_pointer(root)
+    if pointer is None or not pointer.active:
+        return False
+    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    return lock_is_held(its_root.run(pointer.run_id).journal)
 
 
 def another_run_active(root: StateRoot) -> ContractError:

@@ -152,6 +152,23 @@ def test_a_run_without_records_can_still_be_stopped(mission: Workspace) -> None:
     process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.parametrize("second", ["a launch", "a resume"])
+def test_a_removed_lock_lets_no_second_supervisor_in(mission: Workspace, second: str) -> None:
+    """Two that wrote one journal would leave none that can be read; the session of a living run is not ended."""
+    go = mission.root.parent / "go"
+    remove = sh('rm -rf "$(git rev-parse --git-common-dir)/omagy"')
+    mission.plan(i1=[*remove, {"print": "working"}, {"wait_for": str(go)}, *candidate(2)], default=candidate(3))
+    process = mission.start_launch("--max-iterations", "1")
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(1, "working")
+    other = mission.resume(run_id) if second == "a resume" else mission.launch()
+    assert (other.returncode, f"run {run_id} is active" in other.stderr) == (2, True), other.stderr
+    go.write_text("")
+    _, err = process.communicate(timeout=50)
+    assert process.returncode == 0, err
+    assert mission.decisions(run_id) == ["baseline", "keep"]
+
+
 # -- one run in a repository, whatever the worktree
 
 

@@ -196,3 +196,18 @@ def test_a_session_with_everything_in_it_survives_the_journal(tmp_path: Path) ->
     ).decided()
     for record in history.records:
         assert decode_line(encode_line(record).removesuffix(b"\n")) == record
+
+
+def test_a_journal_has_one_writer(tmp_path: Path) -> None:
+    """A second one would cut it to what it had read of it."""
+    path = tmp_path / "m-1/journal.jsonl"
+    path.parent.mkdir()
+    first = FileJournal(path, 0)
+    path.write_bytes(b"written meanwhile")
+    with pytest.raises(StorageError, match="is open in another supervisor") as caught:
+        FileJournal(path, 0)
+    assert caught.value.hint == "stop that first: omagy autoresearch stop m-1"
+    assert path.read_bytes() == b"written meanwhile"
+    first.close()
+    FileJournal(path, 3).close()
+    assert path.read_bytes() == b"wri"

@@ -1,5 +1,7 @@
 """The journal of a run: one line for each record, appended and made durable before it is acted on."""
 
+import errno
+import fcntl
 import os
 import zlib
 from pathlib import Path
@@ -62,12 +64,16 @@ class FileJournal:
     """Implements ports.Journal. A failed write is never repeated: the file is read anew by the next start."""
 
     def __init__(self, path: Path, whole: int) -> None:
-        """Opens the journal at ``path`` and cuts it to its ``whole`` first bytes. Raises StorageError."""
+        """Opens the journal at ``path`` and cuts it to its ``whole`` first bytes. Raises StorageError.
+
+        As long as it is open nobody else can open it to write: what two wrote nobody could read.
+        """
         self._path = path
         self._broken = False
         try:
             new = not path.exists()
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            _lock(self._fd, path)
             os.ftruncate(self._fd, whole)
             os.fsync(self._fd)
             if new:
@@ -87,3 +93,17 @@ class FileJournal:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def _lock(fd: int, path: Path) -> None:
+    """Some network file systems have no locks: then the one of the repository has to do. Raises StorageError."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise StorageError(
+            f"{path} is open in another supervisor", f"stop that first: omagy autoresearch stop {path.parent.name}"
+        ) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+            raise
