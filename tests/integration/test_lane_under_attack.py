@@ -481,6 +481,17 @@ def test_a_setting_hides_nothing_that_comes_later(place: Place, setting: str, ac
     assert place.lane.take_over().dirty == ("value.txt",)
 
 
+@pytest.mark.parametrize("life", ["same", "next"])
+def test_a_planted_list_of_ignored_files_hides_none(place: Place, life: str) -> None:
+    """What git would ignore is neither saved nor gone before a measurement."""
+    place.sh("echo '*' > ../everything; git config core.excludesFile \"$PWD/../everything\"; echo 9 > helper.py")
+    place.lane.sweep_locks()
+    lane = place.lane if life == "same" else place.made()
+    assert lane.take_over().dirty == ("helper.py",)
+    lane.converge(place.base)
+    assert not (place.folder / "helper.py").exists()
+
+
 def test_line_endings_are_those_of_the_launch(place: Place) -> None:
     place.ws.git("config", "core.autocrlf", "true")
     (place.folder / "value.txt").unlink()

@@ -60,7 +60,7 @@ _CARRIED = re.compile(
     r"^(filter\..*|safe\.directory"
     r"|core\.(autocrlf|eol|symlinks|filemode|ignorecase|precomposeunicode|excludesfile))$"
 )
-# What a session sets in the repository's configuration must not hide changes, or change what files hold.
+# What a session sets in the repository's configuration must not hide files or changes, or change what files hold.
 _SETTLED = {
     "core.autocrlf": "false",
     "core.eol": "native",
@@ -206,7 +206,7 @@ def _hint(err: str) -> str:
 
 def settled_settings(environment: Mapping[str, str], folder: Path) -> tuple[str, ...]:
     """What the user's and the repository's configuration say now of what files hold."""
-    return tuple(carried_settings(environment, folder)[0][-len(_SETTLED) :])
+    return tuple(carried_settings(environment, folder)[0][-len(_SETTLED) - 1 :])
 
 
 def carried_settings(
@@ -227,9 +227,16 @@ def carried_settings(
         values[key.lower()] = value
         if scope in ("system", "global") and _CARRIED.match(key.lower()):
             settings.append(f"{key}={value}")
-    settings += settled or [f"{key}={values.get(key.lower(), default)}" for key, default in _SETTLED.items()]
+    defaults = {**_SETTLED, "core.excludesFile": _ignored_by_default(environment)}
+    settings += settled or [f"{key}={values.get(key.lower(), default)}" for key, default in defaults.items()]
     name, email = values.get("user.name"), values.get("user.email")
     return settings, (name, email) if name and email else _IDENTITY
+
+
+def _ignored_by_default(environment: Mapping[str, str]) -> str:
+    """The user's list of ignored files where git looks for it unasked."""
+    folder = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
+    return f"{folder}/git/ignore"
 
 
 def _as_user(environment: Mapping[str, str], folder: Path, *args: str) -> str:
