@@ -74,6 +74,22 @@ def make_folder(path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
+def is_folder(path: Path) -> bool:
+    """Whether a folder can be seen at ``path``: what may not be looked into is none, and no error either."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def is_file(path: Path) -> bool:
+    """As ``is_folder``, for a regular file or a link to one."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def read_regular(path: Path, limit: int) -> bytes | None:
     """The content of the regular file ``path``, at most ``limit`` + 1 bytes; None when nothing is there.
 

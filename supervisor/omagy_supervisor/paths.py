@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from omagy_autoresearch.names import iteration_folder
-from omagy_supervisor.files import make_folder, write_atomic
+from omagy_supervisor.files import is_file, is_folder, make_folder, write_atomic
 
 
 class StateRoot(NamedTuple):
@@ -74,7 +74,7 @@ class StateRoot(NamedTuple):
         with contextlib.suppress(OSError):
             if ignore.read_bytes() == b"*\n":
                 return
-        if not ignore.exists():
+        if not os.path.lexists(ignore):
             write_atomic(ignore, b"*\n", durable=False)
 
 
@@ -82,7 +82,7 @@ def find_root(folder: Path) -> StateRoot | None:
     """The state of the work tree around ``folder``, found without asking git; None outside of one."""
     for place in (folder, *folder.parents):
         common = git_common_dir(place)
-        if common is not None and (common / "HEAD").is_file():
+        if common is not None and is_file(common / "HEAD"):
             return StateRoot(place)
     return None
 
@@ -94,7 +94,7 @@ def worktrees(root: StateRoot) -> list[StateRoot]:
     if common is not None:
         found += [common.parent] if common.name == ".git" else []
         found += [place.parent for link in sorted(common.glob("worktrees/*/gitdir")) if (place := _named_in(link))]
-    return [StateRoot(place) for place in dict.fromkeys(found) if place.is_dir()]
+    return [StateRoot(place) for place in dict.fromkeys(found) if is_folder(place)]
 
 
 def _named_in(link: Path) -> Path | None:
@@ -107,16 +107,16 @@ def _named_in(link: Path) -> Path | None:
 def git_common_dir(repo_root: Path) -> Path | None:
     """git's folder of the repository at ``repo_root``, shared by its worktrees; None when there is none."""
     place = repo_root / ".git"
-    if not place.is_file():
-        return place if place.is_dir() else None
+    if not is_file(place):
+        return place if is_folder(place) else None
     try:
         git_dir = repo_root / os.fsdecode(place.read_bytes().removeprefix(b"gitdir:").strip())
         common = git_dir / "commondir"
-        if common.is_file():
+        if is_file(common):
             git_dir = git_dir / os.fsdecode(common.read_bytes().strip())
     except OSError:
         return None
-    return Path(os.path.normpath(git_dir)) if git_dir.is_dir() else None
+    return Path(os.path.normpath(git_dir)) if is_folder(git_dir) else None
 
 
 class RunFolder(NamedTuple):

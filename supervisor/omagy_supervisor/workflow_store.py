@@ -16,7 +16,7 @@ from omagy_supervisor.active import last_pointer
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import RunLock, lock_is_held
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
-from omagy_supervisor.files import make_folder
+from omagy_supervisor.files import is_folder, make_folder
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
 
@@ -79,7 +79,7 @@ def mend(root: StateRoot, session_id: str | None) -> list[str]:
 
     Reading goes on without it: where nothing can be written, the answer is the same.
     """
-    if not root.state.is_dir():
+    if not is_folder(root.state):
         return []
     seen = WorkflowFiles(root.state)
     if repair(scope_of(seen, root, session_id), now()) is None and not seen.unfinished:

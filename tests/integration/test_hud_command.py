@@ -224,3 +224,9 @@ def test_a_wrong_option_is_told(ws: Workspace, argv: list[str], told: str) -> No
 
 def test_help_says_how_tmux_shows_it(ws: Workspace) -> None:
     assert "status-right" in hud(ws, "--help")
+
+
+def test_a_folder_that_cannot_be_looked_at_is_outside_of_every_repository(ws: Workspace) -> None:
+    """A status bar asks in whatever folder a pane is: it gets nothing, and no fault."""
+    done = ws.omagy("hud", "--path", "/" + "a" * 5000)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

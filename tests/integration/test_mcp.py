@@ -182,6 +182,13 @@ def in_shell(server: StdioServerParameters, script: str) -> StdioServerParameter
         ("omagy_autoresearch_list", {"newest": 0}, "invalid_input", "newest: Expected int >= 1", "inputs: "),
         ("omagy_autoresearch_list", {"working_directory": "here"}, "usage", "not an absolute path", "inside the"),
         ("omagy_autoresearch_list", {"working_directory": "/no\0where"}, "usage", "is not a folder", "inside the"),
+        (
+            "omagy_autoresearch_list",
+            {"working_directory": "/" + "a" * 5000},
+            "usage",
+            "is not a folder",
+            "inside the",
+        ),
         ("omagy_autoresearch_list", {"working_directory": "/"}, "usage", "not inside a git", "working_directory"),
         ("omagy_autoresearch_list", {"\ud800": 1}, "invalid_input", "there is no input", "working_directory"),
     ],

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -310,3 +311,35 @@ def test_a_question_over_its_time_is_not_shown_as_open(ws: Workspace) -> None:
     shown = ws.omagy("question", "show", name).stdout
     assert "expired" in shown
     assert "question answer" not in shown
+
+
+def test_a_folder_that_may_not_be_read_is_no_folder_without_questions(ws: Workspace) -> None:
+    """Nobody is told that nothing was asked because omagy could not look."""
+    asked(ws, CHOICE)
+    (ws.root / ".omagy").chmod(0)
+    try:
+        listed, told = unprivileged(ws, "question", "list"), unprivileged(ws, "state", "list")
+    finally:
+        (ws.root / ".omagy").chmod(0o755)
+    assert (listed.returncode, listed.stdout) == (1, "")
+    assert "cannot be looked into: Permission denied" in listed.stderr
+    assert "cannot be looked into" in told.stderr
+
+
+def unprivileged(ws: Workspace, *words: str) -> subprocess.CompletedProcess[str]:
+    """omagy as somebody whom permissions hold; root is made so by dropping what lets it pass them."""
+    drop = (
+        ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all") if os.geteuid() == 0 else ()
+    )
+    if drop and shutil.which("setpriv") is None:
+        pytest.skip("root passes all permissions here, and nothing can take that away")
+    return subprocess.run(
+        [*drop, sys.executable, "-m", "omagy_supervisor", *words],
+        cwd=ws.root,
+        env=ws.environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+        check=False,
+    )

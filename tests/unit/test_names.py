@@ -86,3 +86,17 @@ def test_attempts_never_share_a_ref_or_a_window(one: tuple[int, int], other: tup
     for name in (names.window_name, lambda i, a: names.candidate_ref(RUN, i, a)):
         assert (name(*one) == name(*other)) == (one == other)
         assert not name(*one).startswith(name(*other) + "/")
+
+
+@pytest.mark.parametrize(
+    ("text", "fit"),
+    [
+        ("speed-20260131t120000z", True),
+        ("speed-20260131t120000z-2", True),
+        ("a_b.c", True),
+        *((text, False) for text in ("", "-x", ".", "../x", "a/b", "a b", "a;b", "a\n", "é", "x" * 201, "$(x)")),
+    ],
+)
+def test_a_run_id_is_one_name_and_one_word(text: str, fit: bool) -> None:
+    """A planted one leads neither out of its folder nor into a shell."""
+    assert names.is_run_id(text) is fit

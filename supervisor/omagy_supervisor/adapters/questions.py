@@ -102,7 +102,7 @@ class QuestionFiles:
                 question,
                 status=Status.EXPIRED if late else status,
                 answers=() if late else answers,
-                answered_at=at.isoformat(timespec="seconds"),
+                answered_at=at.isoformat(timespec="milliseconds"),
             )
             # Keys that are not ours stay: the record may be another tool's, or a newer version's.
             _write(path, {**record, **record_of(closed)})
@@ -129,12 +129,19 @@ class QuestionFiles:
         return (question for question in self.all() if question.run_id == run_id)
 
     def _files(self, name: str = "*") -> Iterator[tuple[Path, dict[str, Any], Question]]:
-        for path in sorted(
-            path for place in ("", "*/") for path in self.folder.glob(f"{place}questions/{name}.json")
-        ):
+        for path in self._paths(name):
             found = _read(path) if self._is_own(path.parent) else None
             if found is not None:
                 yield path, *found
+
+    def _paths(self, name: str) -> list[Path]:
+        places = (self.folder.glob(f"{place}questions/{name}.json") for place in ("", "*/"))
+        try:
+            return sorted(path for paths in places for path in paths)
+        except OSError as error:
+            raise StorageError(
+                f"{self.folder} cannot be looked into: {error.strerror}", "make it a folder that you can read"
+            ) from None
 
 
 def _not_open(question: Question) -> ContractError:

@@ -17,7 +17,15 @@ from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.mode_scope import KEPT_MODES, Scope, parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import Mode
-from omagy_supervisor.files import cannot_write, fsync_dir, make_folder, read_regular, sweep_temporary, write_atomic
+from omagy_supervisor.files import (
+    cannot_write,
+    fsync_dir,
+    is_folder,
+    make_folder,
+    read_regular,
+    sweep_temporary,
+    write_atomic,
+)
 
 if TYPE_CHECKING:
     from omagy_autoresearch.mode_change import Change
@@ -48,8 +56,8 @@ class WorkflowFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        in_the_way = (place for place in (folder.parent, folder) if os.path.lexists(place) and not place.is_dir())
-        self.notes = [f"{place} is not a folder: nothing is read from it" for place in in_the_way]
+        places = ((place, _obstacle(place)) for place in (folder.parent, folder))
+        self.notes = [f"{place} {why}: nothing is read from it" for place, why in places if why]
         self._pending = self._read_pending()
 
     # -- reading
@@ -99,7 +107,7 @@ class WorkflowFiles:
 
     def _read(self, path: Path, limit: int) -> dict[str, Any] | None:
         """The object in ``path``, None when nothing is there. Raises ValueError."""
-        if not self._folder.is_dir():
+        if not is_folder(self._folder):
             return None
         if path.parent != self._folder and path.parent.is_symlink():
             raise ValueError("its folder is a link")
@@ -184,6 +192,15 @@ class WorkflowFiles:
         except (ValueError, ContractError) as problem:
             self.notes.append(f"{path} is left out: {problem}")
             return []
+
+
+def _obstacle(place: Path) -> str:
+    """Why nothing can be read from ``place``; empty where that can be done, or where nothing is."""
+    if not os.path.lexists(place):
+        return ""
+    if not is_folder(place):
+        return "is not a folder"
+    return "" if os.access(place, os.X_OK) else "cannot be looked into (Permission denied)"
 
 
 def _writes(note: Mapping[str, Any]) -> Iterator[_Write]:

@@ -13,6 +13,7 @@ from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import read_pointer
 from omagy_supervisor.commands.chosen import refuse_unwritable_name
+from omagy_supervisor.files import is_folder
 from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.tools.schemas import Input
@@ -66,7 +67,7 @@ class Call:
         folder = self.caller.folder if named is None else Path(named)
         if not folder.is_absolute():
             raise ContractError(f"working_directory is not an absolute path: {named}", _OTHER_FOLDER)
-        if not folder.is_dir():
+        if not is_folder(folder):
             raise ContractError(f"{folder} is not a folder", _OTHER_FOLDER)
         return folder.resolve()
 
