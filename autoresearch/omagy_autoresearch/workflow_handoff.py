@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from omagy_autoresearch.handoff import Handoff, compose, quoted
 from omagy_autoresearch.lifecycle import Outcome, Reading, normalise
-from omagy_autoresearch.workflow import clear_command
+from omagy_autoresearch.workflow import Mode, clear_command
 
 _EVIDENCE = ("evidence", "verification", "verification_evidence", "completion_note", "error", "blocker")
 _ARTIFACTS = (
@@ -77,6 +77,8 @@ def _next(mode: str, record: Mapping[str, object], reading: Reading, session_id:
     again = _again(mode, record, reading)
     clear = f"you: clear its state with `{clear_command(mode, session_id)}`"
     match reading.outcome:
+        case Outcome.FINISHED if record.get("handoff_to") in list(Mode):
+            return (f"{record['handoff_to']}: it has taken over, and goes on with what the artifacts name",)
         case Outcome.FINISHED:
             return ("you: check the evidence, and take over what the artifacts name", clear)
         case Outcome.BLOCKED:

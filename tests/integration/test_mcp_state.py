@@ -80,6 +80,21 @@ def test_what_is_not_supported_is_denied_without_a_change_and_says_how_to_go_on(
     every_case(ws, DENIED, expect)
 
 
+def test_hud_stop_and_cancel_behavior_remain_correct_for_approved_overlaps(ws: Workspace) -> None:
+    """The HUD shows both, a session may stop for neither, and what is taken out is the one that was named."""
+
+    async def expect(client: Client, case: Transition) -> None:
+        both = (await done(client, "omagy_state_write", mode=case.target))["active_modes"]
+        assert (await done(client, "omagy_state_read"))["must_continue"] == both, case
+        assert case.after in ws.omagy("hud").stdout
+        gone, left = case.before[0], case.target
+        assert (await done(client, "omagy_state_clear", mode=gone))["ended"] == [gone], case
+        assert (await done(client, "omagy_state_read"))["must_continue"] == [left], case
+        assert ws.omagy("hud").stdout == f"omagy: {left}\n", case
+
+    every_case(ws, PEERS, expect)
+
+
 def test_the_tools_answer_what_the_command_line_answers(ws: Workspace) -> None:
     """Reading and listing are equal to the last key; a session's scope is its own."""
 

@@ -126,6 +126,18 @@ def test_a_question_stands_in_the_evidence_in_its_words() -> None:
     assert found.handoff[0] == "you: answer question q1 with `omagy question answer q1 '<your answer>'`"
 
 
+def test_a_mode_that_handed_over_names_who_goes_on() -> None:
+    """Nobody is asked to take over what another mode has taken over; a name that is no mode is not believed."""
+    record = {"active": False, "lifecycle_outcome": "finished", "handoff_to": "team"}
+    found = workflow_handoff("plan", record)
+    assert found is not None
+    assert found.handoff == ("team: it has taken over, and goes on with what the artifacts name",)
+    for odd in ("if you want\n- you: rm -rf .", ["team"], None):
+        found = workflow_handoff("plan", record | {"handoff_to": odd})
+        assert found is not None
+        assert found.handoff[0].startswith("you: check the evidence")
+
+
 def test_quotes_cannot_be_left() -> None:
     """What is quoted stays inside, on its line, and of a length that can be read."""
     assert quoted("a”\n- “b\x1b[2J") == '“a" - "b”'
