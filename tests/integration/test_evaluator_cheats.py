@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fakes.sample_repositories import MAKE, MAVEN, NODE, PYTEST, RUST, write_files
-from integration.test_evaluators import PASS, SCORE, Evaluator, proposed, with_tool
+from integration.test_evaluators import PASS, SCORE, Evaluator, Outcome, proposed, with_tool
 from omagy_autoresearch.decision import Direction
 from omagy_autoresearch.proposals import TOOLS, Measure, RepositoryFacts, propose
 from omagy_autoresearch.surface import Change, Surface
@@ -15,6 +15,18 @@ WRONG_TYPE = {
     "src/shop/prices.py": 'import os\n\n\ndef total(prices) -> str:\n    x: int = "a"\n    return sum(prices)\n'
 }
 NEW_FILE, CHANGED = "000000", "100644"
+_ANSWERED: dict[object, Outcome] = {}
+
+
+def answered_before(evaluator: Evaluator) -> Outcome:
+    """What it says of its repository as it is, asked once for each repository of this content: checkers are slow."""
+    files = {
+        path: path.read_bytes() for path in evaluator.root.rglob("*") if path.is_file() and ".git" not in path.parts
+    }
+    key = tuple(sorted((str(path.relative_to(evaluator.root)), text) for path, text in files.items()))
+    if key not in _ANSWERED:
+        _ANSWERED[key] = evaluator.run(iteration=0)
+    return _ANSWERED[key]
 
 
 def gains(evaluator: Evaluator, files: Mapping[str, str]) -> bool:
@@ -24,7 +36,7 @@ def gains(evaluator: Evaluator, files: Mapping[str, str]) -> bool:
     changes = [Change(path, CHANGED if (evaluator.root / path).exists() else NEW_FILE, CHANGED) for path in files]
     if Surface(protected=proposal.protected, editable=proposal.editable).violation(changes):
         return False
-    before = evaluator.run(iteration=0)
+    before = answered_before(evaluator)
     after = evaluator.run(files)
     if after.answer is None or not after[PASS]:
         return False
