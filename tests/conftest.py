@@ -1,6 +1,7 @@
 """What all tests share: fixtures, how examples are generated, and the product's bytecode."""
 
 import compileall
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         for source in ("autoresearch", "supervisor"):
             compileall.compile_dir(config.rootpath / source, quiet=2)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Three for each two processors: sessions and disks are waited for about a third of the time."""
+    return max(2, 3 * (os.cpu_count() or 1) // 2)
 
 
 @pytest.fixture
