@@ -6,11 +6,13 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
+import psutil
 import pytest
 
 from fakes.codex_home import KEY_VARIABLE, CodexHome, ToolMode, codex_for_tests, make_codex_home
@@ -171,8 +173,13 @@ def _run(agent: CodexAgent, spec: SessionSpec, meanwhile: Meanwhile) -> SessionE
 
 
 @pytest.fixture
-def lane(tmp_path: Path, codex: Path, server: ResponsesServer) -> Lane:
-    return Lane(tmp_path, codex, server)
+def lane(tmp_path: Path, codex: Path, server: ResponsesServer) -> Iterator[Lane]:
+    """Nothing of it is left: a sandbox that loses its Codex while it is being set up waits for it for ever."""
+    yield Lane(tmp_path, codex, server)
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("TMPDIR", "").startswith(f"{tmp_path}/"):
+                process.kill()
 
 
 @pytest.fixture(scope="session")
