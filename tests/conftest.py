@@ -33,7 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_xdist_auto_num_workers() -> int:
     """Three for each two processors: sessions and disks are waited for about a third of the time."""
-    return max(2, 3 * (os.cpu_count() or 1) // 2)
+    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(2, 3 * ours // 2)
 
 
 @pytest.fixture
