@@ -66,12 +66,15 @@ TSV_HEADER = "iteration\tcommit\tpass\tscore\tstatus\tdescription\n"
 
 
 def tsv_row(entry: Entry) -> str:
-    """The line of ``results.tsv`` for ``entry``: no tab or newline of a description survives."""
+    """The line of ``results.tsv`` for ``entry``: no tab or newline of a description survives.
+
+    Where nobody described anything, the reason of the decision does.
+    """
     evaluation = entry.evaluator
     passed = "" if evaluation is None or evaluation.passed is None else str(evaluation.passed).lower()
     score = "" if evaluation is None or evaluation.score is None else show(evaluation.score)
     commit = (entry.candidate_commit or entry.base_commit)[:12]
-    text = " ".join(entry.description.split())
+    text = " ".join((entry.description or entry.decision_reason).split())
     return f"{entry.iteration}\t{commit}\t{passed}\t{score}\t{entry.decision}\t{text}\n"
 
 

@@ -64,7 +64,7 @@ def _inside(folder: str) -> "Parser":
 def _one_of(*choices: str) -> Callable[[Any], str]:
     def choose(value: Any) -> str:
         if not isinstance(value, str) or value not in choices:
-            near = nearest(value, choices) if isinstance(value, str) else ""
+            near = nearest(value, choices) if isinstance(value, str) and len(choices) > 1 else ""
             raise ValueError(f"must be {' or '.join(choices)}{near}")
         return str(value)
 

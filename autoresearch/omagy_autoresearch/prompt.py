@@ -141,7 +141,8 @@ def _history(state: RunState) -> str:
     if not entries:
         return ""
     rows = "\n".join(_row(entry) for entry in entries)
-    return _block(f"The last {len(entries)} iterations, oldest first", rows, _RECENT * 4 * _LINE_LIMIT)
+    title = "The last iteration" if len(entries) == 1 else f"The last {len(entries)} iterations, oldest first"
+    return _block(title, rows, _RECENT * 4 * _LINE_LIMIT)
 
 
 def _row(entry: Entry) -> str:

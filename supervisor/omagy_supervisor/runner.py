@@ -260,9 +260,9 @@ def _lives(process: Any) -> bool:
 
 def _renderer(name: str) -> Render:
     if name == "codex":
-        from omagy_supervisor.adapters.codex.render import render_event
+        from omagy_supervisor.adapters.codex.render import session_view
 
-        return render_event
+        return session_view()
     return lambda line: [line]
 
 

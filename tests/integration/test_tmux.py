@@ -261,7 +261,7 @@ def test_a_supervisor_whose_tmux_goes_away_ends_its_run_so_that_it_can_be_resume
         psutil.Process(int(ws.tmux("display-message", "-p", "#{pid}").stdout)).kill()
     wait_for_end(ws)
     assert ws.manifest()["lifecycle_outcome"] == "userinterlude"
-    assert "SIGHUP (its terminal closed)" in ws.manifest()["stop_reason"]
+    assert "SIGHUP (its tmux window or terminal was closed)" in ws.manifest()["stop_reason"]
     wait_until(lambda: not lives(agent), "the agent's end")
     ws.plan(default=candidate(2))
     again = ws.omagy("autoresearch", "--resume", run_id)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omagy_supervisor.adapters.codex.render import render_event
+from omagy_supervisor.adapters.codex.render import render_event, session_view
 
 
 def _item(kind: str, event: str = "item.completed", **fields: Any) -> str:
@@ -51,6 +51,16 @@ RECORDED = [
 def test_a_recorded_event_is_readable(line: str, shown: list[str]) -> None:
     """Each kind of event becomes the lines that a person wants to see of it."""
     assert render_event(line) == shown
+
+
+def test_a_failure_that_only_repeats_the_error_before_it_is_shown_once() -> None:
+    """Codex tells the end of a turn twice; one that it tells once is shown, too."""
+    error, failed = RECORDED[10][0], RECORDED[11][0]
+    view = session_view()
+    assert [view(line) for line in (error, failed)] == [["error: Quota exceeded."], []]
+    assert session_view()(failed) == ["failed: Quota exceeded."]
+    view(error)
+    assert view(failed.replace("Quota", "Time")) == ["failed: Time exceeded."]
 
 
 def test_a_failed_file_change_says_so() -> None:

@@ -275,8 +275,10 @@ def test_the_table_has_the_columns_of_the_contract() -> None:
             ["3", commit(3)[:12], "false", "", "discard", "cache the parser"],
         ),
         (
-            _entry(decision=Decision.NOOP, candidate_commit=None, evaluator=None, description=""),
-            ["3", BASELINE[:12], "", "", "noop", ""],
+            _entry(
+                decision=Decision.ERROR, candidate_commit=None, evaluator=None, description="", decision_reason="why"
+            ),
+            ["3", BASELINE[:12], "", "", "error", "why"],
         ),
         (
             _entry(decision=Decision.DISCARD, evaluator=Evaluation(fault=EvaluatorFault.TIMEOUT, error="late")),

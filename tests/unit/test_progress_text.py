@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,23 @@ def test_sessions_that_did_not_work_say_why() -> None:
     assert _lines(history) == ["uncommitted leftovers of the session are saved as refs/x"]
     assert _lines(History().measured().session(kind=EndingKind.LOST).begun()) == [
         "iteration 1 (attempt 2): session started"
+    ]
+
+
+def test_what_the_next_line_says_of_a_session_is_not_said_before_it() -> None:
+    """The decision, or the end of the run, gives the ending with its detail; beside an artifact it stands alone."""
+    late: dict[str, Any] = {"kind": EndingKind.TIMED_OUT, "detail": "after 1h"}
+    history = History().measured().session(**late)
+    assert _lines(history) == []
+    assert "(timed out: after 1h)" in _lines(history.decided())[0]
+    history = History().measured().session(kind=EndingKind.NOT_LOGGED_IN, detail="401")
+    assert _lines(history) == []
+    assert "not logged in: 401" in _lines(history.ended())[0]
+    stopped = History().measured().session(kind=EndingKind.STOPPED, detail="the run was asked to stop")
+    assert _lines(stopped) == []
+    history = History().measured()
+    assert _lines(history.session(history.left(CandidateStatus.NOOP), **late)) == [
+        "session ended: timed out: after 1h"
     ]
 
 

@@ -31,6 +31,11 @@ def _headings(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.lstrip().startswith("#")]
 
 
+def test_one_iteration_is_no_number_of_them() -> None:
+    """The heading of the history counts as people do."""
+    assert "# The last iteration\n" in _text(History().measured().noop().begun())
+
+
 def test_the_instructions_hold_all_that_the_contract_asks_for() -> None:
     """Everything of contract section 4, step 1, stands in the text of a run under way."""
     history = History(plan(direction=Direction.MINIMIZE)).measured(scored(8.0)).candidate(scored(5.0)).noop()

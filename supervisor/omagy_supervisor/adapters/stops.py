@@ -42,7 +42,7 @@ class SignalStops:
         if number == signal.SIGINT:
             return StopRequested(StopMode.NOW, "Ctrl-C")
         if number == signal.SIGHUP:
-            return StopRequested(StopMode.NOW, "SIGHUP (its terminal closed)")
+            return StopRequested(StopMode.NOW, "SIGHUP (its tmux window or terminal was closed)")
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             asked = json.loads(self._request_file.read_bytes())
             return StopRequested(StopMode(asked["mode"]), "omagy autoresearch stop")

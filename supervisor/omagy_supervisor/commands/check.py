@@ -80,7 +80,7 @@ def _surface_advice(surface: Surface) -> list[str]:
     """What a person should know of the files that nobody may change, before a night is spent on it."""
     named = [path for path in surface.named if path in surface.closed]
     if named:
-        return [f"candidates may not change {', '.join(named)}: a command names them (editable lifts that)"]
+        return [f"candidates may not change {', '.join(named)}, which a command names (editable lifts that)"]
     if surface.named or surface.protected or surface.editable:
         return []
     return ["the commands name no file of the repository, so nothing of the evaluator is protected: add protected:"]

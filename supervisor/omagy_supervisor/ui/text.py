@@ -21,7 +21,7 @@ from omagy_autoresearch.events import (
 )
 from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.noise import noise_note
-from omagy_autoresearch.run import Pausing, RunState
+from omagy_autoresearch.run import Deciding, Pausing, RunState
 from omagy_autoresearch.sessions import EndingKind
 
 
@@ -84,7 +84,7 @@ def _session_lines(state: RunState, event: SessionEnded) -> list[str]:
     ending = event.diagnosis.ending
     detail = f": {ending.detail}" if ending.detail else ""
     lines = []
-    if ending.kind is not EndingKind.COMPLETED:
+    if ending.kind is not EndingKind.COMPLETED and not _told_next(state, event):
         lines.append(f"session ended: {ending.kind.replace('_', ' ')}{detail}")
     if event.collected.leftovers_ref:
         lines.append(f"uncommitted leftovers of the session are saved as {event.collected.leftovers_ref}")
@@ -93,6 +93,13 @@ def _session_lines(state: RunState, event: SessionEnded) -> list[str]:
         wait = format_duration((until - state.updated_at).total_seconds())
         lines.append(f"waiting until {until:%Y-%m-%d %H:%M:%S} ({wait}), then trying again")
     return lines
+
+
+def _told_next(state: RunState, event: SessionEnded) -> bool:
+    """Whether the line that follows, of a decision or of the run's end, says how the session ended."""
+    if isinstance(state.phase, Deciding):
+        return event.collected.candidate is None or bool(event.collected.problem)
+    return state.blocker is not None or event.diagnosis.ending.kind is EndingKind.STOPPED
 
 
 def _applied_lines(state: RunState) -> list[str]:

@@ -17,6 +17,21 @@ _EVENT_CHARS = 4_000_000  # a longer event is not parsed: nobody reads it in a p
 _SHELL_WORDS = 3  # Codex wraps what the model asked for: /bin/bash -lc '<command>'
 
 
+def session_view() -> Callable[[str], list[str]]:
+    """``render_event`` for the lines of one session: a failure that only repeats the error before it is left out."""
+    error = ""
+
+    def view(line: str) -> list[str]:
+        nonlocal error
+        shown = render_event(line)
+        if error and shown == [f"failed: {error}"]:
+            return []
+        error = shown[0].removeprefix("error: ") if shown and shown[0].startswith("error: ") else ""
+        return shown
+
+    return view
+
+
 def render_event(line: str) -> list[str]:
     """Turn one raw line of ``codex exec --json`` into plain lines to show, none when there is nothing to see.
 
