@@ -187,7 +187,7 @@ def _pause(state: RunState, ending: Ending, at: datetime) -> Phase | Blocker:
     left = budget_left_s(state)
     if left is not None and (until - at).total_seconds() >= left:
         wait = format_duration((until - at).total_seconds())
-        told = f"{ending.detail}; waiting {wait} for it would outlast the run's time budget"
+        told = f"{ending.detail.rstrip('.')}; waiting {wait} for it would outlast the run's time budget"
         return Blocker(BlockerKind.OUT_OF_TIME, told)
     return Pausing(until, ending)
 

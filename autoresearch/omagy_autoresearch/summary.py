@@ -164,8 +164,11 @@ def _removal(blocker: Blocker, resume: str) -> str:
                 f" arguments: `{resume} -- <codex-args>` (nothing behind the -- leaves them all out)"
             )
         case BlockerKind.USAGE_LIMIT:
-            return "the agent's usage limit; it ends at the time that the agent's account shows"
+            return "the agent's usage limit; it ends when the outcome, or the agent's account, says"
         case BlockerKind.UNREACHABLE:
             return "the agent's server cannot be reached; look at the network, then at the server's status page"
         case BlockerKind.OUT_OF_TIME:
-            return f"the time budget ends before the wait does; raise it with `{resume} --max-wall-time <duration>`"
+            return (
+                "the time budget ends before the wait does: go on once the wait is over, or raise it with"
+                f" `{resume} --max-wall-time <duration>`"
+            )

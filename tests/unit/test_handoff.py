@@ -180,6 +180,15 @@ def _stopped() -> History:
     return History().measured().kept().tell(StopRequested(StopMode.NOW, "Ctrl-C")).ended()
 
 
+def test_a_wait_that_is_too_long_names_both_ways_on() -> None:
+    """In the morning the limit may be over, and no budget has to be raised for it; a sentence ends once."""
+    made = plan(Budget(max_wall_time_s=200.0))
+    history = History(made).measured().session(kind=EndingKind.USAGE_LIMIT, detail="Try again at 6:33 PM.").ended()
+    found = handoff(history.state, "/records", ())
+    assert found.reason.startswith("Try again at 6:33 PM; waiting 5m 00s for it would outlast")
+    assert "go on once the wait is over, or raise it with" in found.handoff[0]
+
+
 ENDS: dict[str, Callable[[], History]] = {
     "stopped": _stopped,
     "blocked": lambda: History().measured().kept().session(kind=EndingKind.NOT_LOGGED_IN).ended(),
