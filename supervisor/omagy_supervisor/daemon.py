@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shlex
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -197,16 +196,12 @@ def another_run_active(root: StateRoot) -> ContractError:
     pointer = last_pointer(root)
     if pointer is None or is_of_the_run_before(pointer):  # its supervisor is just starting
         return ContractError(f"a run is starting in {root.repo_root}: one run at a time", "omagy autoresearch list")
-    run, place = pointer.run_id, pointer.repo_root or str(root.repo_root)
-    if place != str(root.repo_root):
-        return ContractError(
-            f"run {run} is active in {place}, a worktree of the same repository: one run at a time",
-            f"watch it: cd {shlex.quote(place)} && omagy autoresearch watch {run}\n"
-            f"stop it:  omagy autoresearch stop {run}",
-        )
+    run, its_root = pointer.run_id, StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    way = its_root.way_from(root)
+    where = f"{its_root.repo_root}{', a worktree of the same repository' if way else ''}"
     return ContractError(
-        f"run {run} is active in {root.repo_root}: one run at a time",
-        f"watch it: omagy autoresearch watch {run}\nstop it:  omagy autoresearch stop {run}",
+        f"run {run} is active in {where}: one run at a time",
+        f"watch it: {way}omagy autoresearch watch {run}\nstop it:  omagy autoresearch stop {run}",
     )
 
 

@@ -31,6 +31,12 @@ class StateRoot(NamedTuple):
         """True for the worktree of a run."""
         return self.repo_root.parent.name.endswith(".omagy-worktrees")
 
+    def way_from(self, here: "StateRoot") -> str:
+        """What a command for this checkout begins with where it is given in ``here``: the way there, or nothing."""
+        import shlex
+
+        return "" if here.repo_root == self.repo_root else f"cd {shlex.quote(str(self.repo_root))} && "
+
     @property
     def shared(self) -> Path:
         """Ours in git's own folder, which all worktrees of the repository share and no ``git clean`` looks into."""

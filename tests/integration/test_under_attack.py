@@ -186,8 +186,12 @@ def test_worktrees_of_one_repository_share_its_lock(mission: Workspace) -> None:
     assert f"cd {mission.root} && omagy autoresearch watch {run_id}" in refused.stderr
     listed = mission.omagy("autoresearch", "list", cwd=other)
     assert f"run {run_id} is active in another worktree of this repository: {mission.root}" in listed.stderr
+    assert "No runs in this repository yet" not in listed.stdout
+    later = mission.omagy("autoresearch", "stop", "--after-iteration", cwd=other)
+    assert f"cd {mission.root} && omagy autoresearch watch {run_id}" in later.stderr
     stopped = mission.omagy("autoresearch", "stop", cwd=other)
     assert stopped.returncode == 0, stopped.stderr
+    assert f"cd {mission.root} && omagy autoresearch --resume {run_id}" in stopped.stderr
     process.communicate(timeout=PATIENCE_S)
     assert mission.manifest()["lifecycle_outcome"] == "userinterlude"
 

@@ -26,7 +26,7 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
         say(f"run {where.run_id} is active in another worktree of this repository: {where.repo_root}")
     for run_id in found.unreadable:
         say(f"run {run_id} has no manifest that can be read: omagy autoresearch rebuild {run_id}")
-    if not found.runs and not found.unreadable:
+    if not found.runs and not found.unreadable and found.active_elsewhere is None:
         show("No runs in this repository yet. Start one: omagy autoresearch <mission-dir>")
         return 0
     if not found.runs:

@@ -37,15 +37,16 @@ def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> in
     if settings.inside_session is not None:
         raise ContractError(f"a session of run {settings.inside_session} cannot stop a run", INSTEAD_IN_A_SESSION)
     mode = StopMode.AFTER_ITERATION if after_iteration else StopMode.NOW
-    stopping = ask_to_stop(state_root(settings), run_id, mode)
-    run = stopping.run_id
+    root = state_root(settings)
+    stopping = ask_to_stop(root, run_id, mode)
+    run, way = stopping.run_id, stopping.root.way_from(root)
     if after_iteration:
-        say(f"run {run} stops after the iteration it is in; watch: omagy autoresearch watch {run}")
+        say(f"run {run} stops after the iteration it is in; watch: {way}omagy autoresearch watch {run}")
         return 0
     say(f"stopping run {run} …")
     await_end(stopping)
     if stopping.can_go_on:
-        say(f"run {run} has stopped; go on with it: omagy autoresearch --resume {run}")
+        say(f"run {run} has stopped; go on with it: {way}omagy autoresearch --resume {run}")
     else:
         say(f"run {run} has stopped; its records were deleted, so it cannot go on ({stopping.root.run(run).root})")
     return 0
