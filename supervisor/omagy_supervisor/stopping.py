@@ -8,6 +8,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.active import active_pointer
@@ -25,11 +26,12 @@ _END_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """A run that was asked to stop. ``root`` is where its records are."""
+    """A run that was asked to stop. ``root`` is where its records are, ``pid`` its supervisor."""
 
     run_id: str
     mode: StopMode
     root: StateRoot
+    pid: int
 
     @property
     def ended(self) -> bool:
@@ -60,7 +62,7 @@ def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping
             raise
         # Its records may be gone. The signal alone says the same.
     _terminate(pointer)
-    return Stopping(run, mode, its_root)
+    return Stopping(run, mode, its_root, pointer.pid)
 
 
 def is_of_the_run_before(pointer: Pointer) -> bool:
@@ -88,11 +90,16 @@ def _terminate(pointer: Pointer) -> None:
     )
 
 
-def await_end(stopping: Stopping) -> None:
+def await_end(stopping: Stopping, limit_s: float = _END_S) -> None:
     """Wait for the end of a run that was asked to stop now. Raises OmagyError when it takes too long."""
     clock = SystemClock()
-    deadline = clock.monotonic_s() + _END_S
+    deadline = clock.monotonic_s() + limit_s
     while not stopping.ended:
         if clock.monotonic_s() > deadline:
-            raise OmagyError("the supervisor is still ending", "see: omagy autoresearch status")
+            run = stopping.run_id
+            raise OmagyError(
+                f"run {run} has not ended within {format_duration(limit_s)}",
+                f"see whether it has by now: omagy autoresearch status {run}\n"
+                f"a supervisor that hangs: kill -9 {stopping.pid}, then omagy autoresearch --resume {run}",
+            )
         threading.Event().wait(0.05)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
 from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import StateRoot
-from omagy_supervisor.stopping import ask_to_stop
+from omagy_supervisor.stopping import Stopping, ask_to_stop, await_end
 
 
 @pytest.fixture
@@ -43,3 +43,11 @@ def test_a_run_that_is_just_starting_is_not_taken_for_the_one_before(starting: S
     assert "try again" in refused.value.hint
     assert list(starting.run("before").root.iterdir()) == []
     assert "a run is starting" in another_run_active(starting).message
+
+
+def test_a_supervisor_that_does_not_end_is_told_with_the_way_to_end_it(starting: StateRoot) -> None:
+    """One that hangs is named by its process, and what to do afterwards stands beside it."""
+    with pytest.raises(OmagyError, match="run r has not ended within") as told:
+        await_end(Stopping("r", StopMode.NOW, starting, 123), limit_s=0.1)
+    assert "omagy autoresearch status r" in told.value.hint
+    assert "kill -9 123, then omagy autoresearch --resume r" in told.value.hint
