@@ -66,6 +66,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     agent: str = ""
     attempt: int = 0
     elapsed_s: float = 0.0
+    max_iterations: int | None = None  # the totals of the run, as a resume may have raised them
+    max_wall_time_s: float | None = None
     waiting_until: str | None = None
     waiting_for: str | None = None
     tally: dict[str, int] = msgspec.field(default_factory=dict)
@@ -139,6 +141,8 @@ def manifest(state: RunState) -> Manifest:
         agent=plan.agent.kind,
         attempt=state.attempt,
         elapsed_s=round(state.elapsed_s, 3),
+        max_iterations=state.budget.max_iterations,
+        max_wall_time_s=state.budget.max_wall_time_s,
         waiting_until=phase.until.isoformat() if isinstance(phase, Pausing) else None,
         waiting_for=phase.ending.detail if isinstance(phase, Pausing) else None,
         tally=_fields(state.tally),

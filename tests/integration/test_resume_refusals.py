@@ -436,7 +436,7 @@ def test_a_tmux_server_that_dies_ends_the_session_but_not_the_run(ws: Workspace)
 
 def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) -> None:
     """Running, interrupted, stopped and finished runs are told apart, for people and for programs."""
-    ws.mission("budget:\n  max_iterations: 2\n")
+    ws.mission("budget:\n  max_iterations: 2\n  max_wall_time: 2h\n")
     ws.commit()
     assert "No runs in this repository yet" in ws.omagy("autoresearch", "list").stdout
     assert json.loads(ws.omagy("autoresearch", "list", "--json").stdout) == {
@@ -460,6 +460,8 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     assert f"run {run_id} was interrupted; resume it with: omagy autoresearch --resume {run_id}" in launched.stderr
     (other,) = (found for found in ws.run_ids() if found != run_id)
     assert re.fullmatch(rf"{_MOMENT}, \S+ ago", status_rows(ws, other)["ended"])
+    assert status_rows(ws, other)["iteration"] == "2 of 2 (1 keep, 1 discard)"
+    assert " supervised of at most 2h 00m" in status_rows(ws, other)["started"]
     review = f"git log --stat {ws.manifest(other)['baseline_commit'][:12]}..{ws.manifest(other)['branch_name']}"
     expect_state(ws, other, "finished", review, active=False)
 
