@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from fakes.workspace import Workspace, workspace
+from fakes.dialogue import Dialogue, Talk
+from fakes.sample_repositories import NUMBERS, write_files
+from fakes.screen import OpenScreen, Screen
+from fakes.workspace import Workspace, lives, wait_until, workspace
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and with them all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -42,3 +45,41 @@ def ws(tmp_path: Path) -> Iterator[Workspace]:
     """A scratch repository, without a commit yet."""
     with workspace(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+def numbers(ws: Workspace) -> Workspace:
+    """A repository with a number that can get better, and two programs that print it: for people, and as JSON."""
+    write_files(ws.root, NUMBERS)
+    ws.commit()
+    return ws
+
+
+@pytest.fixture
+def talk(ws: Workspace) -> Iterator[Talk]:
+    """Starts ``omagy autoresearch …`` on a terminal that can do nothing but lines."""
+    started: list[Dialogue] = []
+
+    def start(*args: str) -> Dialogue:
+        started.append(Dialogue(ws, "autoresearch", *args))
+        return started[-1]
+
+    yield start
+    for dialogue in started:
+        dialogue.close()
+
+
+@pytest.fixture
+def open_screen(ws: Workspace) -> Iterator[OpenScreen]:
+    """Opens a terminal of the size that is asked for, with arrow keys; the second has another name."""
+    made: list[Screen] = []
+
+    def open_one(columns: int = 100, rows: int = 40) -> Screen:
+        name = f"screen-{len(made)}" if made else "default"
+        made.append(Screen(ws, name, columns, rows))
+        return made[-1]
+
+    yield open_one
+    for screen in made:
+        screen.close()
+        wait_until(lambda shell=screen.shell: not lives(shell), "the end of the terminal's shell")  # type: ignore[misc]

@@ -66,6 +66,10 @@ class StateRoot(NamedTuple):
         """Drafts of missions."""
         return self.folder / "specs"
 
+    def interview_lock(self, slug: str) -> Path:
+        """Held by the interview whose draft has the name ``slug``."""
+        return self.state / f"interview-{slug}.lock"
+
     def lessons(self, mission_slug: str) -> Path:
         return self.folder / "autoresearch" / mission_slug / "lessons.md"
 

@@ -4,15 +4,14 @@ Toolchains that a plain machine lacks are stood in for by executables that read 
 ones would print about them.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from fakes.sample_repositories import GO, MAKE, NODE, RUST, UNITTEST, write_files
-from fakes.screen import Screen
-from fakes.workspace import Workspace, lives, wait_until
+from fakes.screen import OpenScreen, Screen
+from fakes.workspace import Workspace
 
 _NODE = """\
 if grep -q 'bye ${name}' index.js; then bye='ok 2 - bye'; status=0; else bye='not ok 2 - bye'; status=1; fi
@@ -109,7 +108,7 @@ def sample(request: pytest.FixtureRequest) -> Sample:
 
 
 @pytest.fixture
-def screen(ws: Workspace, sample: Sample, tmp_path: Path) -> Iterator[Screen]:
+def screen(ws: Workspace, sample: Sample, tmp_path: Path, open_screen: OpenScreen) -> Screen:
     """A terminal in the sample's repository, with its tools on PATH."""
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -120,10 +119,7 @@ def screen(ws: Workspace, sample: Sample, tmp_path: Path) -> Iterator[Screen]:
     (ws.root / "value.txt").unlink()
     write_files(ws.root, sample.files)
     ws.commit()
-    made = Screen(ws, "default", 120, 45)
-    yield made
-    made.close()
-    wait_until(lambda: not lives(made.shell), "the end of the terminal's shell")
+    return open_screen(120, 45)
 
 
 def test_from_an_empty_idea_to_a_finished_run(ws: Workspace, sample: Sample, screen: Screen) -> None:
@@ -133,27 +129,15 @@ def test_from_an_empty_idea_to_a_finished_run(ws: Workspace, sample: Sample, scr
     screen.omagy("--agent", ws.agent, "--max-iterations", "1")
     screen.wait("What should get better?")
     screen.type(sample.goal)
-    screen.wait("A short name for it?")
-    screen.press("Enter")
+    screen.enter("A short name for it?")
     screen.wait("How would you notice?")
-    screen.wait(f" > {sample.measure}")
+    screen.wait(f" > 1) {sample.measure}")
     screen.press("Enter")
-    screen.wait("Longest time for one measurement?")
-    screen.press("Enter")
+    screen.enter("Longest time for one measurement?")
     screen.wait("it works: the current commit")
-    for question in (
-        "What may change?",
-        "What must keep working?",
-        "What must nobody change?",
-        "When should it stop?",
-    ):
-        screen.wait(question)
-        screen.press("Enter")
-    screen.wait("Launch it, or refine further?")
-    screen.wait(" > refine further")
-    screen.press("Down")
-    screen.wait(" > launch")
-    screen.press("Enter")
+    screen.enter("What may change?", "What must keep working?", "What must nobody change?", "When should it stop?")
+    screen.wait("> 1) refine further")
+    screen.choose("launch")
     screen.wait("status 0")
     assert ws.decisions() == ["baseline", "keep"]
     assert ws.ledger()["entries"][1]["decision_reason"].startswith(f"score improved: {sample.better}")

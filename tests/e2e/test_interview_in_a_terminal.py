@@ -4,38 +4,13 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
 
 import psutil
-import pytest
 
-from fakes.screen import Screen
-from fakes.workspace import Workspace, lives, wait_until
+from fakes.screen import OpenScreen, Screen
+from fakes.workspace import Workspace, wait_until
 
 NUMBER = f"{sys.executable} number.py"
-OpenScreen = Callable[..., Screen]
-
-
-@pytest.fixture
-def repo(ws: Workspace) -> Workspace:
-    ws.write("number.py", 'print("the number is", open("value.txt").read())\n')
-    ws.commit()
-    return ws
-
-
-@pytest.fixture
-def open_screen(repo: Workspace) -> Iterator[OpenScreen]:
-    """Opens a terminal of the size that is asked for."""
-    made: list[Screen] = []
-
-    def open_one(columns: int = 100, rows: int = 40) -> Screen:
-        made.append(Screen(repo, "default", columns, rows))
-        return made[-1]
-
-    yield open_one
-    for screen in made:
-        screen.close()
-        wait_until(lambda shell=screen.shell: not lives(shell), "the end of the terminal's shell")  # type: ignore[misc]
 
 
 def begin(screen: Screen, *args: str) -> None:
@@ -49,68 +24,42 @@ def up_to_the_trial(screen: Screen) -> None:
     screen.wait("A short name for it?")
     screen.press("Enter")
     screen.wait("How would you notice?")
-    choose(screen, "with a command of my own")
+    screen.choose("with a command of my own")
     screen.wait("Which command?")
     screen.type(NUMBER)
     screen.wait("How does it tell how good it was?")
-    choose(screen, "by the last number that it prints")
+    screen.choose("by the last number that it prints")
     screen.wait("Which scores are better?")
     screen.press("Enter")
     screen.wait("Longest time for one measurement?")
 
 
-def choose(screen: Screen, label: str) -> None:
-    """Move down to ``label`` and take it."""
-    wait_until(lambda: any(f"{mark}{label}" in screen.visible() for mark in ("   ", " > ")), f"the choice {label!r}")
-    for _ in range(8):
-        at = pointed_at(screen)
-        if at.startswith(label):
-            break
-        screen.press("Down")
-        wait_until(lambda at=at: pointed_at(screen) not in ("", at), "the next choice")  # type: ignore[misc]
-    assert pointed_at(screen).startswith(label)
-    screen.press("Enter")
-
-
-def pointed_at(screen: Screen) -> str:
-    """The choice that the pointer is at; empty while the choices are being drawn."""
-    found = [line.removeprefix(" > ") for line in screen.visible().splitlines() if line.startswith(" > ")]
-    return found[-1] if found else ""
-
-
-def enter(screen: Screen, *questions: str) -> None:
-    """Take what is offered to each of ``questions``."""
-    for question in questions:
-        screen.wait(question)
-        screen.press("Enter")
-
-
 REST = ("What may change?", "What must keep working?", "What must nobody change?", "When should it stop?")
 
 
-def test_from_an_empty_idea_to_a_finished_run(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_from_an_empty_idea_to_a_finished_run(numbers: Workspace, open_screen: OpenScreen) -> None:
     """Every answer with real keys; the run is followed like one of a mission folder, and the user's side is whole."""
-    repo.plan(i1=[{"write": {"value.txt": "7"}}, {"commit": "seven"}, {"artifact": {}}])
-    before = repo.users_side()
+    numbers.plan(i1=[{"write": {"value.txt": "7"}}, {"commit": "seven"}, {"artifact": {}}])
+    before = numbers.users_side()
     screen = open_screen()
-    begin(screen, "--agent", repo.agent, "--max-iterations", "1")
+    begin(screen, "--agent", numbers.agent, "--max-iterations", "1")
     up_to_the_trial(screen)
     screen.press("Enter")
     screen.wait("it works: the current commit passes, score 1, 1, 1, 1, 1")
     screen.wait("agree exactly")
-    enter(screen, *REST)
-    choose(screen, "launch")
+    screen.enter(*REST)
+    screen.choose("launch")
     screen.wait("iteration 1: keep, score improved: 1 → 7")
     screen.wait("status 0")
-    assert repo.decisions() == ["baseline", "keep"]
-    mission = {path for path in repo.users_side() if path.split("/")[0] == "missions"}
-    assert {path: held for path, held in repo.users_side().items() if path not in mission} == before
+    assert numbers.decisions() == ["baseline", "keep"]
+    mission = {path for path in numbers.users_side() if path.split("/")[0] == "missions"}
+    assert {path: held for path, held in numbers.users_side().items() if path not in mission} == before
     assert mission == {"missions", "missions/better-number"} | {
         f"missions/better-number/{name}" for name in ("mission.md", "sandbox.md", "evaluate.py")
     }
 
 
-def test_back_and_explain_are_one_key(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_back_and_explain_are_one_key(numbers: Workspace, open_screen: OpenScreen) -> None:
     screen = open_screen()
     begin(screen)
     screen.type("?")
@@ -129,7 +78,7 @@ def test_back_and_explain_are_one_key(repo: Workspace, open_screen: OpenScreen) 
     screen.wait("status 130")
 
 
-def test_tab_takes_what_is_offered_to_edit_it(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_tab_takes_what_is_offered_to_edit_it(numbers: Workspace, open_screen: OpenScreen) -> None:
     screen = open_screen()
     begin(screen)
     screen.press("Tab")
@@ -139,11 +88,11 @@ def test_tab_takes_what_is_offered_to_edit_it(repo: Workspace, open_screen: Open
     screen.wait("How would you notice?")
     screen.press("C-c")
     screen.wait("status 130")
-    (record,) = (repo.root / ".omagy/specs").glob("*.result.json")
+    (record,) = (numbers.root / ".omagy/specs").glob("*.result.json")
     assert json.loads(record.read_text())["answers"][0]["answer"] == "make repo faster and calmer"
 
 
-def test_ctrl_c_keeps_the_draft_and_says_how_to_go_on(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_ctrl_c_keeps_the_draft_and_says_how_to_go_on(numbers: Workspace, open_screen: OpenScreen) -> None:
     """The name alone brings the interview back to the question that was open, with the trial that was made."""
     screen = open_screen()
     begin(screen)
@@ -153,7 +102,7 @@ def test_ctrl_c_keeps_the_draft_and_says_how_to_go_on(repo: Workspace, open_scre
     screen.press("C-c")
     screen.wait("omagy autoresearch --slug better-number")
     screen.wait("status 130")
-    assert repo.git("status", "--porcelain") == ""
+    assert numbers.git("status", "--porcelain") == ""
     screen.omagy("--slug", "better-number")
     screen.wait("What may change?")
     assert "Trying:" not in screen.text()
@@ -161,11 +110,11 @@ def test_ctrl_c_keeps_the_draft_and_says_how_to_go_on(repo: Workspace, open_scre
     screen.wait("status 130")
 
 
-def test_ctrl_c_ends_a_trial_and_not_the_interview(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_ctrl_c_ends_a_trial_and_not_the_interview(numbers: Workspace, open_screen: OpenScreen) -> None:
     """What was tried is gone with all it started; another command can be named at once."""
-    mark = repo.root.parent / "measuring"
-    repo.write("number.py", f"import threading\nopen({str(mark)!r}, 'w')\nthreading.Event().wait()\n")
-    repo.commit()
+    mark = numbers.root.parent / "measuring"
+    numbers.write("number.py", f"import threading\nopen({str(mark)!r}, 'w')\nthreading.Event().wait()\n")
+    numbers.commit()
     screen = open_screen()
     begin(screen)
     up_to_the_trial(screen)
@@ -173,9 +122,9 @@ def test_ctrl_c_ends_a_trial_and_not_the_interview(repo: Workspace, open_screen:
     wait_until(mark.exists, "the trial")
     screen.press("C-c")
     screen.wait("it was stopped before it answered")
-    wait_until(lambda: not tried(repo), "the end of what was tried")
-    assert not list(repo.root.parent.glob("repo.omagy-worktrees/*"))
-    choose(screen, "change the command")
+    wait_until(lambda: not tried(numbers), "the end of what was tried")
+    assert not list(numbers.root.parent.glob("repo.omagy-worktrees/*"))
+    screen.choose("change the command")
     screen.wait("Which command?")
     screen.type("cat value.txt")
     screen.wait("it works: the current commit passes, score 1")
@@ -184,47 +133,100 @@ def test_ctrl_c_ends_a_trial_and_not_the_interview(repo: Workspace, open_screen:
 
 
 def test_a_trial_that_fails_says_what_was_expected_and_offers_a_way_on(
-    repo: Workspace, open_screen: OpenScreen
+    numbers: Workspace, open_screen: OpenScreen
 ) -> None:
-    repo.write("number.py", "import sys\nprint('line one of the reason')\nsys.exit(3)\n")
-    repo.commit()
+    numbers.write("number.py", "import sys\nprint('line one of the reason')\nsys.exit(3)\n")
+    numbers.commit()
     screen = open_screen()
     begin(screen)
     up_to_the_trial(screen)
     screen.press("Enter")
     screen.wait("it did not work")
     screen.wait("expected:")
-    choose(screen, "look at all that it printed")
+    screen.choose("look at all that it printed")
     screen.wait("line one of the reason")
     wait_until(lambda: screen.text().count("What now?") >= 2, "the question again")
-    choose(screen, "go on, and mend it later")
-    enter(screen, *REST)
+    screen.choose("go on, and mend it later")
+    screen.enter(*REST)
     screen.wait("Who should work on it?")
     screen.press("C-c")
     screen.wait("status 130")
-    document = (repo.root / ".omagy/specs/deep-interview-autoresearch-better-number.md").read_text()
+    document = (numbers.root / ".omagy/specs/deep-interview-autoresearch-better-number.md").read_text()
     assert "the evaluator did not work when it was tried" in document
 
 
-def test_a_kill_in_the_middle_loses_no_answer(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_two_interviews_of_one_name_do_not_write_over_each_other(numbers: Workspace, open_screen: OpenScreen) -> None:
+    """The second is told who has the name and offered another; with that name on its command line it is refused."""
+    first, second = open_screen(), open_screen()
+    begin(first, "--slug", "better")
+    first.type("a better number")
+    first.wait("How would you notice?")
+    second.omagy("--slug", "better")
+    second.wait("the interview better is open already, in process")
+    second.wait("choose another name: --slug better-2")
+    second.wait("status 2")
+    begin(second)
+    second.type("make it better")
+    second.wait("A short name for it?")
+    second.type("better")
+    second.wait("better is open already, in process")
+    second.enter("[better-2]")
+    second.wait("How would you notice?")
+    second.press("C-c")
+    second.wait("omagy autoresearch --slug better-2")
+    first.press("C-c")
+    first.wait("omagy autoresearch --slug better")
+    documents = sorted((numbers.root / ".omagy/specs").glob("*.md"))
+    assert [document.read_text().splitlines()[0] for document in documents] == [
+        "# Autoresearch draft: make it better",
+        "# Autoresearch draft: a better number",
+    ]
+
+
+def test_keys_pressed_during_a_trial_answer_nothing(numbers: Workspace, open_screen: OpenScreen) -> None:
+    """Somebody impatient presses Enter while it measures: the next question still waits for them."""
+    go_on = numbers.root.parent / "go on"
+    waiting = numbers.root.parent / "waiting"
+    numbers.write(
+        "number.py",
+        f"import os, pathlib\npathlib.Path({str(waiting)!r}).touch()\n"
+        f"while not os.path.exists({str(go_on)!r}):\n    __import__('select').select([], [], [], 0.01)\nprint(5)\n",
+    )
+    numbers.commit()
+    screen = open_screen()
+    begin(screen)
+    up_to_the_trial(screen)
+    screen.press("Enter")
+    wait_until(waiting.exists, "the trial")
+    screen.press("Enter", "Enter", "Enter", "Enter")
+    go_on.touch()
+    screen.wait("What may change?")
+    screen.press("Down")
+    screen.wait("> 2)")
+    assert "What must keep working?" not in screen.text()
+    screen.press("C-c")
+    screen.wait("status 130")
+
+
+def test_a_kill_in_the_middle_loses_no_answer(numbers: Workspace, open_screen: OpenScreen) -> None:
     """Even while something is being tried: the next sitting sweeps what was left and asks the next question."""
-    mark = repo.root.parent / "measuring"
-    repo.write("number.py", f"import threading\nopen({str(mark)!r}, 'w')\nthreading.Event().wait()\n")
-    repo.commit()
+    mark = numbers.root.parent / "measuring"
+    numbers.write("number.py", f"import threading\nopen({str(mark)!r}, 'w')\nthreading.Event().wait()\n")
+    numbers.commit()
     screen = open_screen()
     begin(screen)
     up_to_the_trial(screen)
     screen.press("Enter")
     wait_until(mark.exists, "the trial")
-    (omagy,) = [each for each in repo.own_processes() if "omagy_supervisor" in cmdline(each)]
+    (omagy,) = [each for each in numbers.own_processes() if "omagy_supervisor" in cmdline(each)]
     os.kill(omagy.pid, signal.SIGKILL)
     screen.wait("status 137")
-    repo.write("number.py", "print(5)\n")
-    repo.commit()
+    numbers.write("number.py", "print(5)\n")
+    numbers.commit()
     screen.omagy("--slug", "better-number")
     screen.wait("it works: the current commit passes, score 5")
-    wait_until(lambda: not tried(repo), "the end of the orphans")
-    assert not list(repo.root.parent.glob("repo.omagy-worktrees/trial-*"))
+    wait_until(lambda: not tried(numbers), "the end of the orphans")
+    assert not list(numbers.root.parent.glob("repo.omagy-worktrees/trial-*"))
     screen.press("C-c")
     screen.wait("status 130")
 
@@ -241,7 +243,7 @@ def cmdline(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_a_tiny_window_shows_every_question(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_a_tiny_window_shows_every_question(numbers: Workspace, open_screen: OpenScreen) -> None:
     """Forty columns and twelve lines are enough for the question and all that can be chosen."""
     screen = open_screen(40, 12)
     begin(screen)
@@ -249,27 +251,27 @@ def test_a_tiny_window_shows_every_question(repo: Workspace, open_screen: OpenSc
     screen.wait("A short name for it?")
     screen.press("Enter")
     screen.wait("How would you notice?")
-    choose(screen, "with a command of my own")
+    screen.choose("with a command of my own")
     screen.wait("Which command?")
     screen.type(NUMBER)
     screen.wait("How does it tell how good it was?")
     for label in ("by the time", "by the last number", "by its exit status", "it prints JSON"):
         wait_until(lambda label=label: label in screen.visible(), f"the choice {label!r}")  # type: ignore[misc]
     assert "too small" not in screen.whole()
-    choose(screen, "by the last number")
-    enter(screen, "Which scores are better?", "Longest time", "What may change?")
+    screen.choose("by the last number")
+    screen.enter("Which scores are better?", "Longest time", "What may change?")
     screen.press("C-c")
     screen.wait("status 130")
 
 
-def test_texts_of_the_repository_cannot_steer_the_terminal(repo: Workspace, open_screen: OpenScreen) -> None:
+def test_texts_of_the_repository_cannot_steer_the_terminal(numbers: Workspace, open_screen: OpenScreen) -> None:
     """Escapes in names, scripts and output are shown without their power; the title of the window stays."""
     evil = "\x1b]2;owned\x07\x1b[2J"
     scripts = {f"bench{evil}": "node x", "bench": f"node bench.js # {evil}", "test": "node --test"}
-    repo.write("package.json", json.dumps({"name": evil, "scripts": scripts}))
-    repo.write(f"tests/{evil.replace('/', '')}.test.js", "")
-    repo.write("number.py", f"print({evil!r})\nprint(3)\n")
-    repo.commit()
+    numbers.write("package.json", json.dumps({"name": evil, "scripts": scripts}))
+    numbers.write(f"tests/{evil.replace('/', '')}.test.js", "")
+    numbers.write("number.py", f"print({evil!r})\nprint(3)\n")
+    numbers.commit()
     screen = open_screen()
     begin(screen)
     up_to_the_trial(screen)
@@ -281,5 +283,5 @@ def test_texts_of_the_repository_cannot_steer_the_terminal(repo: Workspace, open
     screen.wait("status 130")
     assert "What should get better?" in screen.whole(), "nothing was cleared"
     assert screen.title() != "owned"
-    document = (repo.root / ".omagy/specs/deep-interview-autoresearch-better-number.md").read_text()
+    document = (numbers.root / ".omagy/specs/deep-interview-autoresearch-better-number.md").read_text()
     assert "\x1b" not in document

@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from fakes.workspace import PATIENCE_S, Workspace
@@ -48,11 +49,19 @@ class Dialogue:
     def say(self, *lines: str) -> None:
         """Answer the next questions, each once its prompt is there."""
         for line in lines:
-            self.expect("explain:")
+            self.expect("? explain)\n> ")
             os.write(self._master, line.encode() + b"\n")
 
-    def enter(self, times: int) -> None:
-        self.say(*[""] * times)
+    def choose(self, label: str) -> None:
+        """Answer a numbered question with the number before ``label``."""
+        passed = self.expect(label)
+        self.say(passed.rpartition(")")[0].split()[-1])
+
+    def enter(self, *questions: str) -> None:
+        """Take what is offered to each of ``questions``."""
+        for question in questions:
+            self.expect(question)
+            self.say("")
 
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
@@ -89,6 +98,9 @@ class Dialogue:
         self._ended = not data
         self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
         return not self._ended
+
+
+Talk = Callable[..., Dialogue]
 
 
 def _controlling_terminal() -> None:

@@ -1,8 +1,9 @@
 """A person who answers an interview from a list: implements ``ui.prompts.Prompts``."""
 
-from collections.abc import Sequence
-
-from omagy_supervisor.ui.prompts import Gesture, Option, fit
+from omagy_autoresearch.answering import answer_from_text
+from omagy_autoresearch.questions import Answer, Prompt
+from omagy_supervisor.ui.fitting import fit
+from omagy_supervisor.ui.prompts import Gesture
 
 Said = str | Gesture | type[BaseException]
 
@@ -24,24 +25,13 @@ class ScriptedPrompts:
     def tell(self, text: str) -> None:
         self.shown.append(fit(text))
 
-    def select(self, question: str, options: Sequence[Option], default: str) -> str | Gesture:
-        self.shown.append(f"{question} " + " | ".join(f"{one.label} {one.hint}" for one in options))
-        said = self._next(question)
-        if isinstance(said, Gesture):
-            return said
-        chosen = said or default
-        assert chosen in [one.value for one in options], f"{question}: {chosen!r} is not offered: {options}"
-        return chosen
-
-    def text(self, question: str, default: str) -> str | Gesture:
-        self.shown.append(f"{question} [{default}]")
-        said = self._next(question)
-        return said if isinstance(said, Gesture) else said or default
-
-    def confirm(self, question: str, *, default: bool) -> bool | Gesture:
-        self.shown.append(question)
-        said = self._next(question)
-        return said if isinstance(said, Gesture) else (said == "yes" if said else default)
+    def ask(self, prompt: Prompt) -> Answer | Gesture:
+        offered = " | ".join(f"{one.label} {one.description}" for one in prompt.options)
+        self.shown.append(f"{prompt.question} {offered or '[' + ', '.join(prompt.default) + ']'}")
+        said = self._next(prompt.question)
+        found = said if isinstance(said, Gesture) else answer_from_text(prompt, said)
+        assert isinstance(found, Answer | Gesture), f"{prompt.question}: {said!r} is not offered: {prompt.options}"
+        return found
 
     def _next(self, question: str) -> str | Gesture:
         assert self._says, f"nobody answers {question!r}; so far:\n{self.text_shown}"

@@ -210,6 +210,11 @@ MAVEN = {
     "src/test/java/AdderTest.java": "class AdderTest {}\n",
     ".gitignore": "target/\n",
 }
+NUMBERS = {
+    "value.txt": "1\n",
+    "number.py": 'print("the number is", open("value.txt").read())\n',
+    "score.py": 'import json\nprint(json.dumps({"pass": True, "score": float(open("value.txt").read())}))\n',
+}
 
 SAMPLES: dict[str, Mapping[str, str]] = {
     "pytest": PYTEST,

@@ -1,9 +1,11 @@
 """A real terminal: a window of a private tmux server, typed into and read from."""
 
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 
 from fakes.workspace import Workspace, wait_until
 
@@ -39,6 +41,30 @@ class Screen:
 
     def press(self, *keys: str) -> None:
         self._do("send-keys", "-t", "mine", *keys)
+
+    def choose(self, label: str) -> None:
+        """Move down to the choice that begins with ``label`` and take it."""
+        offered = re.compile(rf"^ [ >] (?:\d\) )?{re.escape(label)}", re.MULTILINE)
+        wait_until(lambda: offered.search(self.visible()) is not None, f"the choice {label!r}")
+        for _ in range(10):
+            at = self.pointed_at()
+            if at.startswith(label):
+                break
+            self.press("Down")
+            wait_until(lambda at=at: self.pointed_at() not in ("", at), "the next choice")  # type: ignore[misc]
+        assert self.pointed_at().startswith(label), self.visible()
+        self.press("Enter")
+
+    def pointed_at(self) -> str:
+        """The choice that the pointer is at; empty while the choices are being drawn."""
+        found = re.findall(r"^ > (?:\d\) )?(.+)", self.visible(), re.MULTILINE)
+        return str(found[-1]) if found else ""
+
+    def enter(self, *questions: str) -> None:
+        """Take what is offered to each of ``questions``."""
+        for question in questions:
+            self.wait(question)
+            self.press("Enter")
 
     def whole(self) -> str:
         return self._do("capture-pane", "-p", "-J", "-S", "-200", "-t", "mine")
@@ -76,3 +102,6 @@ class Screen:
 
     def close(self) -> None:
         subprocess.run([*self._argv, "kill-server"], env=self._ws.environment, capture_output=True, check=False)
+
+
+OpenScreen = Callable[..., Screen]

@@ -2,12 +2,11 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from fakes.dialogue import Dialogue
+from fakes.dialogue import Dialogue, Talk
 from fakes.workspace import Workspace
 
 HEADINGS = (
@@ -16,30 +15,6 @@ HEADINGS = (
 )
 SCORE = f"{sys.executable} score.py"
 SEEDS = ("--topic", "a better number", "--evaluator", SCORE, "--slug", "better", "--keep-policy", "score_improvement")
-Talk = Callable[..., Dialogue]
-
-
-@pytest.fixture
-def repo(ws: Workspace) -> Workspace:
-    """A repository with a number that can get better, and a program that prints it."""
-    ws.write("score.py", 'import json\nprint(json.dumps({"pass": True, "score": float(open("value.txt").read())}))\n')
-    ws.write("number.py", 'print("the number is", open("value.txt").read())\n')
-    ws.commit()
-    return ws
-
-
-@pytest.fixture
-def talk(repo: Workspace) -> Iterator[Talk]:
-    """Starts ``omagy autoresearch …`` on a terminal that can do nothing but lines."""
-    started: list[Dialogue] = []
-
-    def start(*args: str) -> Dialogue:
-        started.append(Dialogue(repo, "autoresearch", *args))
-        return started[-1]
-
-    yield start
-    for dialogue in started:
-        dialogue.close()
 
 
 def document(ws: Workspace, slug: str) -> Path:
@@ -52,68 +27,53 @@ def record(ws: Workspace, slug: str) -> dict[str, object]:
     )
 
 
-def choose(dialogue: Dialogue, label: str) -> None:
-    """Answer a numbered question with the number before ``label``."""
-    passed = dialogue.expect(label)
-    dialogue.say(passed.rpartition(")")[0].split()[-1])
-
-
 def seeded(talk: Talk, *options: str) -> Dialogue:
     """An interview that was told everything about the measurement but which scores are better."""
     dialogue = talk(*options, *SEEDS)
-    choose(dialogue, "higher ones")
+    dialogue.choose("higher ones")
     return dialogue
 
 
 def to_the_end(dialogue: Dialogue, agent: str) -> str:
     """Take what is offered from the time limit on, name the agent; returns the review."""
-    dialogue.expect("Longest time")
-    dialogue.say("")
-    for question in (
-        "What may change?",
-        "What must keep working?",
-        "What must nobody change?",
-        "When should it stop?",
-    ):
-        dialogue.expect(question)
-        dialogue.say("")
+    dialogue.enter("Longest time")
+    dialogue.enter("What may change?", "What must keep working?", "What must nobody change?", "When should it stop?")
     dialogue.expect("Who should work on it?")
-    choose(dialogue, "another program")
     dialogue.say(agent)
     return dialogue.expect("Launch it, or refine further?")
 
 
-def test_01_a_vague_goal_needs_no_raw_evaluator_knowledge(repo: Workspace, talk: Talk) -> None:
+def test_01_a_vague_goal_needs_no_raw_evaluator_knowledge(numbers: Workspace, talk: Talk) -> None:
     """From "a better number" and the name of a program to an evaluator that works, without JSON or a script."""
     dialogue = talk()
     dialogue.say("a better number", "")
-    choose(dialogue, "with a command of my own")
+    dialogue.choose("with a command of my own")
     dialogue.say(f"{sys.executable} number.py")
-    choose(dialogue, "by the last number that it prints")
-    choose(dialogue, "higher ones")
+    dialogue.choose("by the last number that it prints")
+    dialogue.choose("higher ones")
     review = to_the_end(dialogue, "command:true")
     assert "score 1" in review
-    choose(dialogue, "only write the mission")
+    dialogue.choose("only write the mission")
     assert dialogue.end() == 0
-    done = repo.omagy("autoresearch", "check", "--agent", "command:true", "missions/better-number")
+    done = numbers.omagy("autoresearch", "check", "--agent", "command:true", "missions/better-number")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_02_the_interview_refines_until_it_is_launched(repo: Workspace, talk: Talk) -> None:
+def test_02_the_interview_refines_until_it_is_launched(numbers: Workspace, talk: Talk) -> None:
     """Each answer can be changed at the end; what it changes is tried again, and the rest stays."""
     dialogue = seeded(talk)
     to_the_end(dialogue, "command:true")
-    choose(dialogue, "refine further")
-    choose(dialogue, "Longest time")
+    dialogue.choose("refine further")
+    dialogue.choose("Longest time")
     dialogue.say("5m")
     dialogue.expect("it works: the current commit passes, score 1")
     assert "20 iterations, 8h" in dialogue.expect("Launch it, or refine further?")
-    choose(dialogue, "leave")
+    dialogue.choose("leave")
     assert dialogue.end() == 0
-    assert record(repo, "better")["evaluator"]["timeout"] == "5m"  # type: ignore[index]
+    assert record(numbers, "better")["evaluator"]["timeout"] == "5m"  # type: ignore[index]
 
 
-def test_a_draft_that_was_left_is_offered_to_the_next_interview(repo: Workspace, talk: Talk) -> None:
+def test_a_draft_that_was_left_is_offered_to_the_next_interview(numbers: Workspace, talk: Talk) -> None:
     """One is offered with yes, several by name; a name on the command line needs no question."""
     for name in ("first", "second"):
         dialogue = talk("--topic", f"a better {name}", "--slug", name)
@@ -121,117 +81,119 @@ def test_a_draft_that_was_left_is_offered_to_the_next_interview(repo: Workspace,
         dialogue.kill()
         dialogue.end()
         again = talk()
-        again.expect("Go on with the draft first?" if name == "first" else "go on with second (a better second)")
+        again.expect("Go on with the draft first?" if name == "first" else "go on with second: a better second")
         again.say("1")
         again.expect(f"Going on with the draft {name}.")
         again.expect("How would you notice?")
+        again.kill()
+        again.end()
     dialogue = talk("--slug", "first", "--topic", "something else")
     dialogue.expect("How would you notice?")
     dialogue.say("<", "<")
-    dialogue.expect("[something else]")
+    dialogue.expect("(Enter: something else)")
 
 
-def test_03_each_round_writes_the_canonical_draft_artifact(repo: Workspace, talk: Talk) -> None:
+def test_03_each_round_writes_the_canonical_draft_artifact(numbers: Workspace, talk: Talk) -> None:
     """With all headings and a record beside it after every answer, and nothing else in the repository."""
-    before = repo.users_side()
+    before = numbers.users_side()
     dialogue = talk()
     dialogue.say("a better number", "better")
     dialogue.expect("How would you notice?")
-    text = document(repo, "better").read_text()
+    text = document(numbers, "better").read_text()
     for heading in HEADINGS:
         assert f"\n## {heading}\n" in text
     assert "a better number" in text
-    assert record(repo, "better")["launch_ready"] is False
+    assert record(numbers, "better")["launch_ready"] is False
     dialogue.kill()
-    assert repo.users_side() == before
-    assert repo.git("status", "--porcelain") == ""
+    assert numbers.users_side() == before
+    assert numbers.git("status", "--porcelain") == ""
 
 
-def test_04_nothing_is_launched_without_the_explicit_word(repo: Workspace, talk: Talk) -> None:
+def test_04_nothing_is_launched_without_the_explicit_word(numbers: Workspace, talk: Talk) -> None:
     """Refine further and launch are asked side by side; leaving writes no mission and starts no run."""
     dialogue = seeded(talk)
     to_the_end(dialogue, "command:true")
-    offered = dialogue.expect("explain:")
+    offered = dialogue.expect("? explain)\n> ")
     assert "refine further" in offered
     assert "launch" in offered
-    assert not (repo.root / "missions").exists()
-    assert repo.run_ids() == []
+    assert not (numbers.root / "missions").exists()
+    assert numbers.run_ids() == []
     dialogue.press(b"4\n")
     assert dialogue.end() == 0
-    assert not (repo.root / "missions").exists()
-    assert repo.run_ids() == []
+    assert not (numbers.root / "missions").exists()
+    assert numbers.run_ids() == []
 
 
 @pytest.mark.parametrize("command", ["TODO", "<your command>", "REPLACE_ME", "your-command-here", "true", "echo ok"])
-def test_05_a_placeholder_evaluator_is_refused_before_launch(repo: Workspace, talk: Talk, command: str) -> None:
+def test_05_a_placeholder_evaluator_is_refused_before_launch(numbers: Workspace, talk: Talk, command: str) -> None:
     """In the flags, in the interview, and in a mission's file, each time with the offending text."""
-    done = repo.omagy("autoresearch", "--evaluator", command, "--slug", "x")
+    done = numbers.omagy("autoresearch", "--evaluator", command, "--slug", "x")
     assert done.returncode == 2
     assert "placeholder" in done.stderr
     dialogue = talk()
     dialogue.say("a better number", "better")
-    choose(dialogue, "with a command of my own")
+    dialogue.choose("with a command of my own")
     dialogue.say(command)
     assert command.split(maxsplit=1)[0] in dialogue.expect("is a placeholder")
     dialogue.expect("Which command?")
-    repo.mission(name="missions/p")
-    sandbox = repo.root / "missions/p/sandbox.md"
+    numbers.mission(name="missions/p")
+    sandbox = numbers.root / "missions/p/sandbox.md"
     sandbox.write_text(f"---\nevaluator:\n  command: {json.dumps(command)}\n  format: json\n---\n")
-    done = repo.omagy("autoresearch", "--foreground", "--agent", "command:true", "missions/p")
+    done = numbers.omagy("autoresearch", "--foreground", "--agent", "command:true", "missions/p")
     assert done.returncode == 2
     assert "placeholder" in done.stderr
-    assert repo.run_ids() == []
+    assert numbers.run_ids() == []
 
 
-def test_06_top_level_seed_flags_open_the_interview(repo: Workspace, talk: Talk) -> None:
+def test_06_top_level_seed_flags_open_the_interview(numbers: Workspace, talk: Talk) -> None:
     """Both spellings; what was said is not asked again."""
     dialogue = talk("--topic=a better number", f"--evaluator={SCORE}", "--keep-policy=pass_only", "--slug", "better")
     passed = dialogue.expect("Longest time")
     assert passed.count("(from the command line)") == 5
     dialogue.kill()
-    assert "`pass_only`" in document(repo, "better").read_text()
-    assert "- `--topic`: a better number" in document(repo, "better").read_text()
+    assert "`pass_only`" in document(numbers, "better").read_text()
+    assert "- `--topic`: a better number" in document(numbers, "better").read_text()
 
 
-def test_07_expert_flows_are_as_they_were(repo: Workspace) -> None:
+def test_07_expert_flows_are_as_they_were(numbers: Workspace) -> None:
     """A mission folder, a resume and ``init`` with all flags ask nothing."""
-    repo.mission("budget:\n  max_iterations: 1\n")
-    repo.plan(default=[{"artifact": {"status": "noop"}}])
-    assert repo.launch().returncode == 0
-    done = repo.omagy("autoresearch", "--resume", repo.run_id())
+    numbers.mission("budget:\n  max_iterations: 1\n")
+    numbers.plan(default=[{"artifact": {"status": "noop"}}])
+    assert numbers.launch().returncode == 0
+    done = numbers.omagy("autoresearch", "--resume", numbers.run_id())
     assert done.returncode == 2
     assert "finished" in done.stderr
-    done = repo.omagy("autoresearch", "init", "--topic", "t", "--evaluator", SCORE, "--slug", "expert")
+    done = numbers.omagy("autoresearch", "init", "--topic", "t", "--evaluator", SCORE, "--slug", "expert")
     assert done.returncode == 0, done.stderr
-    assert (repo.root / "missions/expert/sandbox.md").exists()
+    assert (numbers.root / "missions/expert/sandbox.md").exists()
 
 
-def test_08_bare_init_is_the_same_interview_and_says_so(repo: Workspace, talk: Talk) -> None:
+def test_08_bare_init_is_the_same_interview_and_says_so(numbers: Workspace, talk: Talk) -> None:
     dialogue = talk("init")
     dialogue.expect("What should get better?")
     dialogue.kill()
-    help_text = repo.omagy("autoresearch", "--help").stdout
+    help_text = numbers.omagy("autoresearch", "--help").stdout
     assert "omagy autoresearch init" in help_text
     assert "the same" in help_text
 
 
 @pytest.mark.parametrize("args", [(), ("init",), ("--topic", "t"), ("--infer",)])
-def test_09_without_a_terminal_it_is_refused_with_the_alternatives(repo: Workspace, args: tuple[str, ...]) -> None:
-    done = repo.omagy("autoresearch", *args)
+def test_09_without_a_terminal_it_is_refused_with_the_alternatives(numbers: Workspace, args: tuple[str, ...]) -> None:
+    done = numbers.omagy("autoresearch", *args)
     assert done.returncode == 2
     assert done.stdout == ""
     for alternative in ("omagy autoresearch <mission-dir>", "init --topic", "init --template", "--resume"):
         assert alternative in done.stderr
 
 
-def test_10_interview_draft_and_confirmation_lead_to_a_run(repo: Workspace, talk: Talk) -> None:
+def test_10_interview_draft_and_confirmation_lead_to_a_run(numbers: Workspace, talk: Talk) -> None:
     """The whole way: answers, trial, draft, launch, and a run that finishes like one of ``<mission-dir>``."""
-    repo.plan(i1=[{"write": {"value.txt": "3"}}, {"commit": "three"}, {"artifact": {}}])
+    numbers.plan(i1=[{"write": {"value.txt": "3"}}, {"commit": "three"}, {"artifact": {}}])
     dialogue = seeded(talk, "--foreground", "--max-iterations", "1")
-    to_the_end(dialogue, repo.agent)
-    choose(dialogue, "write the mission and start a run")
+    to_the_end(dialogue, numbers.agent)
+    dialogue.choose("write the mission and start a run")
     dialogue.expect("iteration 1: keep")
     assert dialogue.end() == 0
-    assert repo.decisions() == ["baseline", "keep"]
-    assert record(repo, "better")["status"] == "launched"
-    assert (repo.root / "missions/better/mission.md").read_text().startswith("# a better number")
+    assert numbers.decisions() == ["baseline", "keep"]
+    assert record(numbers, "better")["status"] == "launched"
+    assert (numbers.root / "missions/better/mission.md").read_text().startswith("# a better number")

@@ -22,13 +22,6 @@ def server() -> Iterator[ResponsesServer]:
         yield running
 
 
-@pytest.fixture
-def repo(ws: Workspace) -> Workspace:
-    ws.write("score.py", 'import json\nprint(json.dumps({"pass": True, "score": float(open("value.txt").read())}))\n')
-    ws.commit()
-    return ws
-
-
 def talk(ws: Workspace, tmp_path: Path, server: ResponsesServer, *steps: Step) -> Dialogue:
     """The interview with a Codex whose model does ``steps``."""
     home = make_codex_home(tmp_path / "codex", server.play(*steps))
@@ -42,22 +35,21 @@ def talk(ws: Workspace, tmp_path: Path, server: ResponsesServer, *steps: Step) -
 
 
 def test_what_codex_proposes_is_marked_tried_and_written(
-    repo: Workspace, tmp_path: Path, server: ResponsesServer
+    numbers: Workspace, tmp_path: Path, server: ResponsesServer
 ) -> None:
     """It passes the same trial as any other, and prompts, draft and mission say where it is from."""
     look = Shell("cat score.py; touch nothing-of-mine; ls")
-    dialogue = talk(repo, tmp_path, server, look, Message(json.dumps(ANSWER)))
+    dialogue = talk(numbers, tmp_path, server, look, Message(json.dumps(ANSWER)))
     dialogue.expect("Inferred by Codex, with confidence 0.85")
-    dialogue.expect("what Codex proposes [inferred by Codex, confidence 0.85]")
-    dialogue.enter(2)
+    dialogue.enter("confidence 0.85]", "Longest time")
     dialogue.expect("it works: the current commit passes, score 1")
-    dialogue.enter(5)
+    dialogue.enter("may change?", "keep working?", "nobody change?", "stop?", "work on it?")
     dialogue.expect("confidence 0.85")
     dialogue.expect("only write the mission")
     dialogue.say("3")
     assert dialogue.end() == 0
-    assert "inferred the evaluator's command" in (repo.root / "missions/better/sandbox.md").read_text()
-    draft = (repo.root / ".omagy/specs/deep-interview-autoresearch-better.md").read_text()
+    assert "inferred the evaluator's command" in (numbers.root / "missions/better/sandbox.md").read_text()
+    draft = (numbers.root / ".omagy/specs/deep-interview-autoresearch-better.md").read_text()
     assert "**Inferred by Codex** with confidence 0.85" in draft
     outputs = server.requests[-1].tool_outputs()
     assert any("value.txt" in output for output in outputs), "it sees the repository"
@@ -76,9 +68,9 @@ def test_what_codex_proposes_is_marked_tried_and_written(
     ],
 )
 def test_when_codex_cannot_answer_the_interview_goes_on(
-    repo: Workspace, tmp_path: Path, server: ResponsesServer, step: Step, words: str
+    numbers: Workspace, tmp_path: Path, server: ResponsesServer, step: Step, words: str
 ) -> None:
-    dialogue = talk(repo, tmp_path, server, step)
+    dialogue = talk(numbers, tmp_path, server, step)
     dialogue.expect(words)
     passed = dialogue.expect("How would you notice?")
     assert "inferred" not in passed
@@ -86,25 +78,27 @@ def test_when_codex_cannot_answer_the_interview_goes_on(
     dialogue.end()
 
 
-def test_ctrl_c_ends_the_look_and_not_the_interview(repo: Workspace, tmp_path: Path, server: ResponsesServer) -> None:
+def test_ctrl_c_ends_the_look_and_not_the_interview(
+    numbers: Workspace, tmp_path: Path, server: ResponsesServer
+) -> None:
     """Nothing of Codex runs on, and the copy is gone."""
-    before = contents(repo.root)
-    dialogue = talk(repo, tmp_path, server, Hang())
+    before = contents(numbers.root)
+    dialogue = talk(numbers, tmp_path, server, Hang())
     server.wait_for_requests(1)
     dialogue.press(CTRL_C)
     dialogue.expect("Stopped; the interview goes on without it.")
     dialogue.expect("How would you notice?")
-    assert [line for line in repo.running() if "codex" in line and "omagy_supervisor" not in line] == []
+    assert [line for line in numbers.running() if "codex" in line and "omagy_supervisor" not in line] == []
     dialogue.press(CTRL_C)
     assert dialogue.end() == 130
-    after = {path: held for path, held in contents(repo.root).items() if not path.startswith(".omagy")}
+    after = {path: held for path, held in contents(numbers.root).items() if not path.startswith(".omagy")}
     assert after == before
-    wait_until(lambda: not list(repo.root.parent.glob("repo.omagy-worktrees/*")), "the end of the copy")
+    wait_until(lambda: not list(numbers.root.parent.glob("repo.omagy-worktrees/*")), "the end of the copy")
 
 
-def test_without_codex_it_says_so_and_goes_on(repo: Workspace) -> None:
-    repo.environment["OMAGY_CODEX"] = "/nowhere/codex"
-    dialogue = Dialogue(repo, "autoresearch", "--infer", "--topic", "better", "--slug", "better")
+def test_without_codex_it_says_so_and_goes_on(numbers: Workspace) -> None:
+    numbers.environment["OMAGY_CODEX"] = "/nowhere/codex"
+    dialogue = Dialogue(numbers, "autoresearch", "--infer", "--topic", "better", "--slug", "better")
     dialogue.expect("Codex is not installed, so it cannot look")
     dialogue.expect("How would you notice?")
     dialogue.kill()

@@ -105,7 +105,7 @@ def test_typed_lines_answer_where_the_terminal_can_do_no_more(ws: Workspace, ren
     assert [one["answer"]["value"] for one in result["answers"]] == ["pg", "because"]
     assert [one["question_id"] for one in result["answers"]] == ["db", "q-2"]
     assert "'3' is none of the options: sqlite, Postgres" in done.stderr
-    assert "  2. Postgres" in done.stderr
+    assert "  2) Postgres" in done.stderr
 
 
 def test_the_end_of_the_input_puts_the_question_off(ws: Workspace) -> None:

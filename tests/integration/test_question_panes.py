@@ -122,7 +122,7 @@ def test_several_options_and_own_words_are_chosen(tmux: Tmux) -> None:
     tmux.press("Enter", pane=pane)
     tmux.shows(pane, "choose at least one")
     tmux.press("Space", "Down", "Down", "Space", "Enter", pane=pane)
-    tmux.shows(pane, "2 selections")
+    tmux.shows(pane, "then Enter; Ctrl-C: later")
     tmux.press("m", "y", "Space", "o", "w", "n", "Enter", pane=pane)
     _, result = tmux.answered()
     answer = result["answers"][0]["answer"]

@@ -46,6 +46,7 @@ class World:
         self, *broken: str, inferred: Inferred | Exception | None = None, obstacles: Sequence[str] = ()
     ) -> None:
         self.broken = broken
+        self.elsewhere: set[str] = set()  # names that another interview has
         self.stopped: list[str] = []  # commands whose trial a person stops
         self.kept: list[Interview] = []
         self.tried: list[str] = []
@@ -54,11 +55,17 @@ class World:
 
     def acts(self) -> Acts:
         return Acts(
-            keep=self.kept.append,
+            keep=self._keep,
             try_out=self._try_out,
             infer=self._infer if self.inferred is not None else None,
             obstacles=lambda _: self.obstacles,
         )
+
+    def _keep(self, state: Interview) -> str:
+        if state.slug in self.elsewhere:
+            return f"the interview {state.slug} is open already, in process 7"
+        self.kept.append(state)
+        return ""
 
     def _try_out(self, draft: MissionDraft, kind: TrialKind) -> Trial:
         command = draft.command if kind is TrialKind.EVALUATOR else str(draft.guard)
@@ -183,14 +190,23 @@ def test_ctrl_c_ends_the_trial_alone() -> None:
 
 
 def test_a_stop_of_the_whole_program_is_no_ctrl_c() -> None:
-    world = World()
-
     def stopped(_draft: MissionDraft, _kind: TrialKind) -> Trial:
         raise KeyboardInterrupt("SIGTERM")
 
-    acts = Acts(keep=world.kept.append, try_out=stopped, infer=None, obstacles=lambda _: ())
+    acts = Acts(keep=lambda _: "", try_out=stopped, infer=None, obstacles=lambda _: ())
     with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
         Conversation(ScriptedPrompts(*TO_TRIAL), acts, Interview(known=KNOWN)).run()
+
+
+def test_a_name_that_another_interview_has_is_told_and_another_is_offered() -> None:
+    """Nothing is written over what the other one says; Enter takes the next free name."""
+    world = World()
+    world.elsewhere = {"better"}
+    known = Background(repository="calc", proposals=(SCORE,), seeds=Seeds(topic="better", slug="better"))
+    conversation, shown = talk(world, "", "", "", *REST, "leave", known=known)
+    assert "the interview better is open already, in process 7; choose another name" in shown
+    assert conversation.state.slug == "better-2"
+    assert {state.slug for state in world.kept} == {"", "better-2"}
 
 
 def test_what_stands_in_the_way_keeps_it_from_being_launched() -> None:

@@ -1,66 +1,120 @@
 """Numbered questions for terminals that can do nothing but lines: the exact text, and what answers mean."""
 
 import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from omagy_supervisor.ui.prompts import Gesture, Option, PlainPrompts, fit, make_prompts, wrapped
+from omagy_autoresearch.questions import Answer, Option, Prompt
+from omagy_supervisor.ui.fitting import fit, wrapped
+from omagy_supervisor.ui.plain_prompts import PlainPrompts
+from omagy_supervisor.ui.prompts import ClosedError, Gesture, Manner, choose, confirm, make_prompts, write
 
-OPTIONS = (Option("a", "the tests", "pytest -q"), Option("b", "a command of my own"))
+OPTIONS = (Option("the tests", "a", "pytest -q"), Option("a command of my own", "b"))
+MANNER = Manner(tuple(Gesture), "< back, ? explain", lambda: None)
+Asked = Callable[..., tuple[PlainPrompts, io.StringIO]]
 
 
-def asked(typed: str) -> tuple[PlainPrompts, io.StringIO]:
-    screen = io.StringIO()
-    return PlainPrompts(io.StringIO(typed), screen), screen
+@pytest.fixture
+def asked() -> Iterator[Asked]:
+    """Prompts for a person who typed this much, and then left."""
+    opened = []
+
+    def ask(typed: str, manner: Manner = MANNER) -> tuple[PlainPrompts, io.StringIO]:
+        ours, theirs = os.pipe()
+        os.write(theirs, typed.encode())
+        os.close(theirs)
+        opened.append(ours)
+        screen = io.StringIO()
+        return PlainPrompts(manner, ours, screen), screen
+
+    yield ask
+    for fd in opened:
+        os.close(fd)
 
 
-def test_a_choice_is_a_numbered_list() -> None:
+def test_a_choice_is_a_numbered_list(asked: Asked) -> None:
     prompts, screen = asked("2\n")
-    assert prompts.select("How would you notice?", OPTIONS, "a") == "b"
+    assert choose(prompts, "How would you notice?", OPTIONS, "a") == "b"
     assert screen.getvalue() == (
         "\nHow would you notice?\n"
-        "  1) the tests (pytest -q)\n"
+        "  1) the tests: pytest -q\n"
         "  2) a command of my own\n"
-        "number [1], < back, ? explain: "
+        "(a number or a name (Enter: the tests); < back, ? explain)\n"
+        "> "
     )
 
 
-def test_a_text_shows_what_enter_takes() -> None:
+def test_a_text_shows_what_enter_takes(asked: Asked) -> None:
     prompts, screen = asked("\n")
-    assert prompts.text("What should get better?", "make it faster") == "make it faster"
-    assert screen.getvalue() == "\nWhat should get better?\n[make it faster], < back, ? explain: "
+    assert write(prompts, "What should get better?", "make it faster") == "make it faster"
+    assert screen.getvalue() == (
+        "\nWhat should get better?\n(your answer (Enter: make it faster); < back, ? explain)\n> "
+    )
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("\n", "b"), ("1\n", "a"), (" 2 \n", "b"), ("<\n", Gesture.BACK), ("?\n", Gesture.EXPLAIN)]
+    ("typed", "meant"),
+    [
+        ("\n", "b"),
+        ("1\n", "a"),
+        (" 2 \n", "b"),
+        ("The Tests\n", "a"),
+        ("1", "a"),
+        ("<\n", Gesture.BACK),
+        ("?\n", Gesture.EXPLAIN),
+    ],
 )
-def test_what_an_answer_to_a_choice_means(typed: str, meant: str | Gesture) -> None:
-    assert asked(typed)[0].select("q", OPTIONS, "b") == meant
+def test_what_an_answer_to_a_choice_means(asked: Asked, typed: str, meant: str | Gesture) -> None:
+    assert choose(asked(typed)[0], "q", OPTIONS, "b") == meant
 
 
-def test_a_number_that_is_not_there_is_asked_again() -> None:
+def test_own_words_are_taken_where_they_are_offered(asked: Asked) -> None:
+    prompts, screen = asked("make check\n")
+    assert choose(prompts, "q", OPTIONS, "b", own="another command") == "make check"
+    assert "or another command" in screen.getvalue()
+
+
+def test_gestures_are_words_where_there_are_none(asked: Asked) -> None:
+    prompts, _ = asked("?\n", Manner((), "Ctrl-C: later", lambda: None))
+    answer = prompts.ask(Prompt("Which sign?"))
+    assert isinstance(answer, Answer)
+    assert answer.value == "?"
+
+
+def test_a_number_that_is_not_there_is_asked_again(asked: Asked) -> None:
     prompts, screen = asked("3\nx\n1\n")
-    assert prompts.select("q", OPTIONS, "b") == "a"
-    assert "3: a number from 1 to 2 is expected" in screen.getvalue()
+    assert choose(prompts, "q", OPTIONS, "b") == "a"
+    assert "'3' is none of the options: the tests, a command of my own" in screen.getvalue()
 
 
 @pytest.mark.parametrize(("typed", "meant"), [("\n", True), ("2\n", False), ("<\n", Gesture.BACK)])
-def test_yes_or_no(typed: str, meant: bool | Gesture) -> None:
-    assert asked(typed)[0].confirm("Sure?", default=True) is meant
+def test_yes_or_no(asked: Asked, typed: str, meant: bool | Gesture) -> None:
+    assert confirm(asked(typed)[0], "Sure?", default=True) is meant
 
 
-def test_the_end_of_input_is_like_ctrl_c() -> None:
+def test_the_end_of_input_is_like_ctrl_c(asked: Asked) -> None:
     with pytest.raises(KeyboardInterrupt):
-        asked("")[0].text("q", "")
+        write(asked("")[0], "q", "")
 
 
-def test_nothing_that_is_shown_or_typed_can_steer_the_terminal() -> None:
+def test_a_question_that_was_answered_elsewhere_is_not_waited_for(asked: Asked) -> None:
+    def look() -> None:
+        raise ClosedError
+
+    with pytest.raises(ClosedError):
+        choose(asked("1\n", Manner((), "", look))[0], "q", OPTIONS, "a")
+
+
+def test_nothing_that_is_shown_or_typed_can_steer_the_terminal(asked: Asked) -> None:
     prompts, screen = asked("a\x1b[2Jb\x07\n")
     hostile = "x\x1b]52;c;aGk=\x07y\u202ez\r"
-    assert prompts.text(hostile, hostile) == "ab"
+    assert write(prompts, hostile, hostile) == "a [2Jb"
     prompts.tell(hostile)
     asked_again, other = asked("1\n")
-    asked_again.select(hostile, (Option("v", hostile, hostile),), "v")
+    choose(asked_again, hostile, (Option(hostile, "v", hostile),), "v")
     shown = screen.getvalue() + other.getvalue()
     assert not set(shown) & {"\x1b", "\x07", "\u202e", "\r"}
     assert "52;c" not in shown
@@ -72,12 +126,10 @@ def test_lines_break_between_words_below_what_they_belong_to() -> None:
     assert fit("a  b\tc") == "a  b    c"
 
 
-@pytest.mark.parametrize("term", ["dumb", "", "unknown", None])
-def test_terminals_that_cannot_move_their_cursor_get_lines(term: str | None) -> None:
+@pytest.mark.parametrize("term", ["dumb", "", "unknown", None, "xterm-256color"])
+def test_what_cannot_move_a_cursor_gets_lines(term: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that says so, and what is no terminal at all."""
     environment = {} if term is None else {"TERM": term}
-    assert isinstance(make_prompts(environment), PlainPrompts)
-
-
-def test_a_capable_terminal_gets_arrow_keys_and_lines_can_be_asked_for() -> None:
-    assert not isinstance(make_prompts({"TERM": "xterm-256color"}), PlainPrompts)
-    assert isinstance(make_prompts({"TERM": "xterm-256color", "OMAGY_PLAIN_PROMPTS": "1"}), PlainPrompts)
+    with Path(os.devnull).open(encoding="utf-8") as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        assert isinstance(make_prompts(environment, MANNER), PlainPrompts)

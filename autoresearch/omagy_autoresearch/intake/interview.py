@@ -189,6 +189,11 @@ def with_inferred(state: Interview, found: Inferred) -> Interview:
     return replace(state, inferred=(found, *others))
 
 
+def with_taken(state: Interview, name: str, reason: str) -> Interview:
+    """``state`` knowing that somebody else has ``name``."""
+    return replace(state, known=replace(state.known, taken=(*state.known.taken, (name, reason))))
+
+
 def missing(state: Interview, *, broken_baseline: bool = False) -> tuple[str, ...]:
     """What keeps the draft from being launched; with ``broken_baseline`` it need not work yet."""
     asked = _open_question(state)

@@ -134,7 +134,7 @@ def _slug(now: Situation) -> Question:
         id=QuestionId.SLUG,
         text="A short name for it?",
         why="It names the mission's folder, missions/<name>, and the branches of its runs.",
-        default=now.known.seeds.slug or _free(now.known, _short(now.answers.get(QuestionId.GOAL, ""))),
+        default=_free(now.known, now.known.seeds.slug or _short(now.answers.get(QuestionId.GOAL, ""))),
         seed=now.known.seeds.slug,
     )
 
@@ -263,7 +263,7 @@ def _editable(now: Situation) -> Question:
         "commas: src/**, lib/*.py.",
         default=proposed or ANYTHING,
         choices=(*choices, Choice(ANYTHING, "anything that is not protected")),
-        own="other paths",
+        own="other paths, such as src/**, lib/*.py",
     )
 
 
@@ -296,7 +296,7 @@ def _protected(now: Situation) -> Question:
         "name are protected anyway.",
         default=proposed or NONE,
         choices=(*choices, Choice(NONE, "nothing besides the measurement itself")),
-        own="other paths",
+        own="other paths, such as src/**, lib/*.py",
     )
 
 
@@ -312,7 +312,7 @@ def _budget(_: Situation) -> Question:
             Choice("100 iterations, 2d", "after a weekend", "100 iterations or 2 days"),
             Choice(NONE, "when I stop it"),
         ),
-        own="other limits",
+        own="other limits, such as 5 iterations, 30m",
     )
 
 
@@ -325,7 +325,7 @@ def _agent(now: Situation) -> Question:
         "as command:<shell command>.",
         default=now.known.seeds.agent or "codex",
         choices=(Choice("codex", "Codex", hint),),
-        own="another program",
+        own="another program, as command:<what the shell shall run>",
         seed=now.known.seeds.agent,
     )
 

@@ -18,7 +18,8 @@ from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say
-from omagy_supervisor.ui.question_prompt import ask_person, forget_typed_ahead
+from omagy_supervisor.ui.prompts import forget_typed_ahead
+from omagy_supervisor.ui.question_prompt import ask_person
 from omagy_supervisor.ui.question_text import height_of
 
 _TICK_S = 0.3
@@ -198,7 +199,7 @@ def show_in_pane(state_folder: Path, question_id: str, settings: Settings, *, as
     """What runs in the pane: one question, then the pane is closed. The asker may be gone meanwhile."""
     files = QuestionFiles(state_folder)
     try:
-        forget_typed_ahead()
+        forget_typed_ahead(sys.stdin.fileno())
         answer_here(files, current(files, question_id, SystemClock()))
     finally:
         tmux = persons_tmux(settings.tmux, settings.environment)

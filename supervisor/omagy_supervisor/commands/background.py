@@ -11,6 +11,7 @@ from omagy_autoresearch.proposals import Proposal, propose
 from omagy_supervisor.adapters.codex.install import find_codex
 from omagy_supervisor.adapters.drafts import DraftFiles
 from omagy_supervisor.adapters.git.facts import RepositoryFacts
+from omagy_supervisor.commands.claiming import Claim
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.survey import survey
 
@@ -19,15 +20,15 @@ _NO_CODE = frozenset(("doc", "docs", "test", "tests", "spec", "missions", "examp
 
 
 def background(
-    facts: RepositoryFacts, settings: Settings, seeds: Seeds, drafts: DraftFiles, resumed: str
+    facts: RepositoryFacts, settings: Settings, seeds: Seeds, drafts: DraftFiles, claim: Claim
 ) -> Background:
-    """``resumed`` is the draft that is gone on with: its name is its own. Raises RepositoryError."""
+    """The name that ``claim`` has is that of this interview. Raises RepositoryError."""
     found = survey(settings, facts.root)
     return Background(
         repository=one_line(facts.root.name),
         proposals=tuple(proposal for proposal in propose(found) if _can_be_offered(proposal)),
         folders=_folders(found.paths),
-        taken=tuple(_taken(facts, found.paths, drafts, resumed).items()),
+        taken=tuple(_taken(facts, found.paths, drafts, claim).items()),
         seeds=seeds,
         codex_missing="" if find_codex(settings.environment) is not None else "not installed here",
     )
@@ -46,14 +47,10 @@ def _folders(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in named if "," not in name and one_line(name) == name)[:_MOST_FOLDERS]
 
 
-def _taken(facts: RepositoryFacts, paths: Iterable[str], drafts: DraftFiles, resumed: str) -> dict[str, str]:
+def _taken(facts: RepositoryFacts, paths: Iterable[str], drafts: DraftFiles, claim: Claim) -> dict[str, str]:
     there = {path.split("/")[1] for path in paths if path.startswith("missions/") and path.count("/") > 1}
     missions = facts.root / "missions"
     if missions.is_dir():
         there |= {entry.name for entry in os.scandir(missions)}
-    taken = {
-        record.slug: f"there is a draft {record.slug} already (omagy autoresearch --slug {record.slug})"
-        for record in drafts.all()
-        if record.slug != resumed
-    }
+    taken = {record.slug: claim.taken(record.slug) for record in drafts.all() if record.slug != claim.name}
     return taken | {name: f"missions/{name} exists already" for name in there if slugify(name) == name}

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -11,24 +11,28 @@ import msgspec
 from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_autoresearch.intake.answers import Problem
-from omagy_autoresearch.intake.background import Background, Seeds
+from omagy_autoresearch.intake.background import Background, Inferred, Seeds
 from omagy_autoresearch.intake.document import Saved, launched, markdown, restored, saved, topic_of
-from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing, tried_anew
+from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing, tried_anew, with_taken
 from omagy_autoresearch.intake.questions import OWN, QuestionId, Reading
+from omagy_autoresearch.intake.trials import Trial, TrialKind
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.names import slugify
 from omagy_autoresearch.placeholder import placeholder
+from omagy_autoresearch.questions import Option
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.codex.install import find_codex
 from omagy_supervisor.adapters.drafts import DraftFiles
 from omagy_supervisor.adapters.git.facts import RepositoryFacts, find_repository, is_ignored, is_lane, uncommitted
+from omagy_supervisor.adapters.interrupts import Interrupts
 from omagy_supervisor.adapters.lock import lock_is_held
 from omagy_supervisor.arguments import SEEDS, Arguments
 from omagy_supervisor.bootstrap import users_git
 from omagy_supervisor.commands.background import background
 from omagy_supervisor.commands.chosen import refuse_unwritable_name
+from omagy_supervisor.commands.claiming import Claim
 from omagy_supervisor.commands.inferring import infer
 from omagy_supervisor.commands.interviewing import Acts, Conversation, End
 from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, launch, refuse_inside_session
@@ -37,10 +41,10 @@ from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.scaffold import scaffold
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.prompts import Gesture, Option, Prompts, make_prompts, on_a_terminal
+from omagy_supervisor.ui.prompts import Gesture, Manner, Prompts, choose, confirm, make_prompts, on_a_terminal
 from omagy_supervisor.workflow_run import refuse_beside_modes
 
-_NEW = "\0new"
+_NEW = "new interview"
 _MOST_DRAFTS = 8
 
 
@@ -56,8 +60,11 @@ def interview(arguments: Arguments, settings: Settings) -> int:
     refuse_unwritable_name(facts.root)
     if is_lane(facts):
         raise ContractError(f"{facts.root} is the lane of a run", "start from your own checkout")
-    prompts = make_prompts(settings.environment)
-    intake = _Intake(facts, settings, arguments, DraftFiles(StateRoot(facts.root).specs), prompts)
+    interrupts = Interrupts()
+    prompts = make_prompts(settings.environment, Manner(tuple(Gesture), "< back, ? explain", interrupts.check))
+    root = StateRoot(facts.root)
+    drafts = DraftFiles(root.specs)
+    intake = _Intake(facts, settings, arguments, drafts, prompts, interrupts, Claim(root, drafts))
     try:
         return intake.run(seeds)
     except KeyboardInterrupt:
@@ -105,14 +112,15 @@ def read_seeds(arguments: Arguments) -> Seeds:
 
 @dataclass
 class _Intake:
-    """One sitting. ``name`` is that of the draft on disk, ``conversation`` is there once a draft is."""
+    """One sitting. ``claim`` has the name of the draft on disk, ``conversation`` is there once a draft is."""
 
     facts: RepositoryFacts
     settings: Settings
     arguments: Arguments
     drafts: DraftFiles
     prompts: Prompts
-    name: str = ""
+    interrupts: Interrupts
+    claim: Claim
     conversation: Conversation | None = None
 
     def run(self, seeds: Seeds) -> int:
@@ -120,13 +128,22 @@ class _Intake:
         can_infer = find_codex(self.settings.environment) is not None
         acts = Acts(
             keep=self._keep,
-            try_out=lambda draft, kind: try_out(draft, kind, self._now(), self.settings, self.prompts.tell),
-            infer=partial(infer, facts=self.facts, settings=self.settings) if can_infer else None,
+            try_out=self._try_out,
+            infer=self._infer if can_infer else None,
             obstacles=self._obstacles,
         )
         self.conversation = Conversation(self.prompts, acts, state, infer_first=self.arguments.has("--infer"))
-        end, ready = self.conversation.run()
+        with self.interrupts.held():
+            end, ready = self.conversation.run()
         return self._end(end, ready)
+
+    def _try_out(self, draft: MissionDraft, kind: TrialKind) -> Trial:
+        with self.interrupts.ending():
+            return try_out(draft, kind, self._now(), self.settings, self.prompts.tell)
+
+    def _infer(self, goal: str) -> Inferred:
+        with self.interrupts.ending():
+            return infer(goal, self.facts, self.settings)
 
     def _now(self) -> RepositoryFacts:
         """The repository as it is now: what a trial missed may have been committed since."""
@@ -136,10 +153,12 @@ class _Intake:
 
     def _begin(self, seeds: Seeds) -> Interview:
         record = self._earlier(seeds.slug)
-        self.name = record.slug if record is not None else ""
         if record is not None:
+            refused = self.claim.take(record.slug, resumed=True)
+            if refused:
+                raise ContractError(refused, f"go on there, or choose another name: --slug {record.slug}-2")
             seeds = _merged(record.seeds, seeds)
-        known = background(self.facts, self.settings, seeds, self.drafts, self.name)
+        known = background(self.facts, self.settings, seeds, self.drafts, self.claim)
         if seeds.slug and seeds.slug in dict(known.taken):
             raise ContractError(f"--slug {seeds.slug}: {dict(known.taken)[seeds.slug]}", _how_to_start(seeds.slug))
         self._greet(known)
@@ -150,18 +169,19 @@ class _Intake:
         if slug:
             record = self.drafts.read(slug)
             return None if record is not None and launched(record) else record
-        found = [record for record in self.drafts.all() if not launched(record)][:_MOST_DRAFTS]
+        left = (one for one in self.drafts.all() if not launched(one) and not self.claim.is_open(one.slug))
+        found = list(islice(left, _MOST_DRAFTS))
         return self._chosen_draft(found) if found else None
 
     def _chosen_draft(self, found: Sequence[Saved]) -> Saved | None:
-        options = [Option(record.slug, f"go on with {record.slug}", topic_of(record)) for record in found]
-        options.append(Option(_NEW, "begin something new"))
+        options = [Option(f"go on with {record.slug}", record.slug, topic_of(record)) for record in found]
+        options.append(Option("begin something new", _NEW))
         while True:
             given: str | bool | Gesture
             if len(found) == 1:
-                given = self.prompts.confirm(f"Go on with the draft {found[0].slug}?", default=True)
+                given = confirm(self.prompts, f"Go on with the draft {found[0].slug}?", default=True)
             else:
-                given = self.prompts.select("Go on with a draft?", options, found[0].slug)
+                given = choose(self.prompts, "Go on with a draft?", options, found[0].slug)
             if not isinstance(given, Gesture):
                 wanted = (found[0].slug if given else _NEW) if isinstance(given, bool) else given
                 return next((record for record in found if record.slug == wanted), None)
@@ -195,31 +215,34 @@ class _Intake:
 
     # -- the draft
 
-    def _keep(self, state: Interview, launched_as: str = "") -> None:
-        """Write the draft once it has a name; one that got another name moves."""
+    def _keep(self, state: Interview, launched_as: str = "") -> str:
+        """Write the draft once it has a name; one that got another name moves. Says why it cannot have that name."""
         if not state.slug:
-            return
+            return ""
+        before = self.claim.name
+        refused = self.claim.take(state.slug)
+        if refused:
+            return refused
         at = SystemClock().now().isoformat(timespec="seconds")
-        StateRoot(self.facts.root).prepare()
         self.drafts.write(saved(state, at=at, launched=launched_as), markdown(state))
-        if self.name and self.name != state.slug:
-            self.drafts.remove(self.name)
-        self.name = state.slug
+        if before and before != state.slug:
+            self.drafts.remove(before)
+        return ""
 
     def interrupted(self) -> None:
         """Ctrl-C: what was said is kept, even before it had a name."""
         state = self.conversation.state if self.conversation is not None else None
-        if state is not None and state.answered and not state.slug and not self.name:
+        while state is not None and state.answered and not state.slug and not self.claim.name:
             named = answer(state, "")
-            if not isinstance(named, Problem):
-                self._keep(named)
+            refused = "" if isinstance(named, Problem) else self._keep(named)
+            state = with_taken(state, named.slug, refused) if refused and isinstance(named, Interview) else None
         self._tell_kept()
 
     def _tell_kept(self) -> None:
-        if self.name:
+        if self.claim.name:
             self.prompts.tell(
-                f"\nThe draft is kept: {self.drafts.document(self.name)}\n"
-                f"Go on with it: omagy autoresearch --slug {self.name}"
+                f"\nThe draft is kept: {self.drafts.document(self.claim.name)}\n"
+                f"Go on with it: omagy autoresearch --slug {self.claim.name}"
             )
         else:
             self.prompts.tell("\nNothing was said yet, so nothing is kept.")

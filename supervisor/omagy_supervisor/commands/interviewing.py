@@ -20,15 +20,16 @@ from omagy_autoresearch.intake.interview import (
     trial_problems,
     tried_anew,
     with_inferred,
+    with_taken,
     with_trial,
 )
 from omagy_autoresearch.intake.questions import EDITED, OWN, Question, QuestionId
 from omagy_autoresearch.intake.review import review
 from omagy_autoresearch.intake.trials import Trial, TrialKind, could_not_try, shown_trial, told
 from omagy_autoresearch.mission_draft import MissionDraft
-from omagy_supervisor.ui.prompts import Gesture, Option, Prompts
+from omagy_autoresearch.questions import Option
+from omagy_supervisor.ui.prompts import Gesture, Prompts, choose, write
 
-_OWN_WORDS = "own words"
 _INFER = "infer"
 _OUTPUT_LINES = 8
 
@@ -45,10 +46,11 @@ class End(StrEnum):
 class Acts:
     """What an interview does in the world. ``try_out`` and ``infer`` may be stopped with Ctrl-C.
 
-    ``obstacles`` are all reasons against launching the draft now.
+    ``keep`` says why the draft cannot have its name, empty once it is kept. ``obstacles`` are all reasons against
+    launching the draft now.
     """
 
-    keep: Callable[[Interview], None]
+    keep: Callable[[Interview], str]
     try_out: Callable[[MissionDraft, TrialKind], Trial]
     infer: Callable[[str], Inferred] | None
     obstacles: Callable[[Interview], Sequence[str]]
@@ -89,9 +91,15 @@ class Conversation:
                 case other:
                     assert_never(other)
 
-    def _become(self, state: Interview) -> None:
+    def _become(self, state: Interview) -> bool:
+        """True once ``state`` is kept; without the name that another has, it is as before."""
+        refused = self._acts.keep(state)
+        if refused:
+            self._prompts.tell(f"{refused}; choose another name")
+            self.state = with_taken(self.state, state.slug, refused)
+            return False
         self.state = state
-        self._acts.keep(state)
+        return True
 
     # -- questions
 
@@ -102,8 +110,7 @@ class Conversation:
             return False
         named = next((choice.label for choice in question.choices if choice.value == question.seed), question.seed)
         self._prompts.tell(f"{question.text} {named} (from the command line)")
-        self._become(found)
-        return True
+        return self._become(found)
 
     def _ask_open(self, question: Question) -> bool:
         """True after an answer, False after a step back or an answer that does not hold."""
@@ -119,8 +126,7 @@ class Conversation:
         if isinstance(found, Problem):
             self._prompts.tell(found.text)
             return False
-        self._become(found)
-        return True
+        return self._become(found)
 
     def _ask(self, question: Question) -> str | None:
         """The answer in the person's words or the value of a choice; None for a step back."""
@@ -138,17 +144,11 @@ class Conversation:
 
     def _ask_once(self, question: Question) -> str | Gesture:
         if not question.choices:
-            return self._prompts.text(question.text, question.default)
-        options = [Option(choice.value, choice.label, choice.hint) for choice in question.choices]
+            return write(self._prompts, question.text, question.default)
+        options = [Option(choice.label, choice.value, choice.hint) for choice in question.choices]
         if question.id is QuestionId.MEASURE and self._acts.infer is not None:
-            options.append(Option(_INFER, "let Codex look and propose one", "a read-only session on your account"))
-        if question.own:
-            options.append(Option(_OWN_WORDS, question.own))
-        given = self._prompts.select(question.text, options, question.default)
-        if given != _OWN_WORDS:
-            return given
-        own = self._prompts.text(question.own, "")
-        return self._ask_once(question) if own is Gesture.BACK or own == "" else own
+            options.append(Option("let Codex look and propose one", _INFER, "a read-only session on your account"))
+        return choose(self._prompts, question.text, options, question.default, own=question.own)
 
     def _infer(self) -> None:
         """Let Codex propose a measurement; when it cannot, that is told and the interview goes on without."""
@@ -193,15 +193,15 @@ class Conversation:
     def _mend(self, trial: Trial) -> None:
         """What to do about a trial that did not work."""
         options = [
-            Option("edit", "change the command"),
-            Option("other", "choose another measurement" if trial.kind is TrialKind.EVALUATOR else "choose again"),
-            Option("time", "change its time limit"),
-            *([Option("output", "look at all that it printed")] if trial.output else []),
-            Option("again", "try it once more"),
-            Option("on", "go on, and mend it later", "nothing can be launched before"),
+            Option("change the command", "edit"),
+            Option("choose another measurement" if trial.kind is TrialKind.EVALUATOR else "choose again", "other"),
+            Option("change its time limit", "time"),
+            *([Option("look at all that it printed", "output")] if trial.output else []),
+            Option("try it once more", "again"),
+            Option("go on, and mend it later", "on", "nothing can be launched before"),
         ]
         while True:
-            given = self._prompts.select("What now?", options, "edit")
+            given = choose(self._prompts, "What now?", options, "edit")
             match given:
                 case "output":
                     self._prompts.tell(_indented(trial.output))
@@ -242,7 +242,7 @@ class Conversation:
 
     def _change_in_words(self, which: QuestionId) -> bool:
         question = reopened(self.state, which)
-        given = self._prompts.text(question.text, question.default)
+        given = write(self._prompts, question.text, question.default)
         return isinstance(given, str) and self._take(change(self.state, {which: given}))
 
     def _change(self, which: QuestionId) -> bool:
@@ -260,7 +260,7 @@ class Conversation:
         # Enter alone never launches: a run can cost money.
         options = (*((_TRY_AGAIN,) if trial_problems(self.state) else ()), *_END_OPTIONS)
         while True:
-            given = self._prompts.select("Launch it, or refine further?", options, options[0].value)
+            given = choose(self._prompts, "Launch it, or refine further?", options, options[0].value)
             match given:
                 case "try":
                     self._become(tried_anew(self.state))
@@ -281,20 +281,20 @@ class Conversation:
     def _refine(self) -> None:
         asked = [reopened(self.state, one.question) for one in self.state.answered]
         options = [
-            Option(question.id, question.text, _in_words(question, one.answer))
+            Option(question.text, question.id, _in_words(question, one.answer))
             for question, one in zip(asked, self.state.answered, strict=True)
         ]
-        given = self._prompts.select("What should be different?", options, options[0].value)
+        given = choose(self._prompts, "What should be different?", options, options[0].value)
         which = next((question.id for question in asked if question.id == given), None)
         if which is not None:
             self._change(which)
 
 
-_TRY_AGAIN = Option("try", "try it again", "what did not work, as the repository is now")
+_TRY_AGAIN = Option("try it again", "try", "what did not work, as the repository is now")
 _END_OPTIONS = (
-    Option("refine", "refine further", "change an answer"),
+    Option("refine further", "refine", "change an answer"),
     Option("launch", "launch", "write the mission and start a run"),
-    Option("write", "only write the mission", "start it when you like"),
+    Option("only write the mission", "write", "start it when you like"),
     Option("leave", "leave", "the draft is kept"),
 )
 _END_EXPLAINED = (

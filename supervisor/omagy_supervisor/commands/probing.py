@@ -72,7 +72,7 @@ class ProbePlaces:
 def stoppable(folder: RunFolder) -> Iterator[SignalStops]:
     """Takes over the signals of this process, and gives them back at the end.
 
-    What they stopped ends as KeyboardInterrupt, with the reason.
+    What they stopped ends as KeyboardInterrupt, with the reason; so does what was done when they came.
     """
     wakeup = signal.set_wakeup_fd(-1)
     handlers = {number: signal.getsignal(number) for number in SIGNALS}
@@ -82,12 +82,13 @@ def stoppable(folder: RunFolder) -> Iterator[SignalStops]:
     except (StoppedError, OmagyError):
         if not stops.now:  # the signal that stopped us may have ended a git command first
             raise
-        request = stops.pending()
-        raise KeyboardInterrupt(request.by if request is not None else "") from None
     finally:
         signal.set_wakeup_fd(wakeup)
         for number, handler in handlers.items():
             signal.signal(number, handler)
+    if stops.now:
+        request = stops.pending()
+        raise KeyboardInterrupt(request.by if request is not None else "")
 
 
 @contextmanager

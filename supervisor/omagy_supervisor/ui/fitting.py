@@ -1,0 +1,40 @@
+"""Texts of strangers made fit for a terminal: nothing in them steers it, and lines break between words."""
+
+import os
+import sys
+import textwrap
+from typing import IO
+
+from omagy_autoresearch.lines import visible
+
+
+_NARROWEST = 20
+
+
+def fit(text: str) -> str:
+    """``text`` without anything a terminal would obey."""
+    return visible(text).expandtabs(4)
+
+
+def wrapped(text: str, columns: int) -> str:
+    """``text`` with its lines broken between words; what belongs to an indented line or an item stays below it."""
+    return "\n".join(_broken(line, columns) for line in fit(text).split("\n"))
+
+
+def _broken(line: str, columns: int) -> str:
+    content = line.lstrip(" -")
+    if len(line) < columns or line.lstrip().startswith("|"):
+        return line
+    indent = " " * min(len(line) - len(content), columns // 2)
+    return textwrap.fill(
+        line, columns - 1, subsequent_indent=indent, break_on_hyphens=False, replace_whitespace=False
+    )
+
+
+def columns_of(screen: IO[str]) -> int:
+    """How wide ``screen`` is; what is no terminal has no end."""
+    try:
+        columns = os.get_terminal_size(screen.fileno()).columns
+    except (OSError, ValueError, AttributeError):
+        return sys.maxsize
+    return max(columns, _NARROWEST) if columns else sys.maxsize  # 0 says that it does not know
