@@ -20,6 +20,14 @@ def slugify(name: str) -> str:
     return words[:_SLUG_LIMIT].rstrip("-")
 
 
+def plain_letters(text: str) -> str:
+    """``text`` in lower case, its Latin letters without their marks: a name that people still know as theirs."""
+    import unicodedata
+
+    parts = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(character for character in parts if not unicodedata.combining(character))
+
+
 def run_tag(now: "datetime") -> str:
     """The tag of a run started at ``now``: UTC ``YYYYMMDDTHHMMSSZ``."""
     from datetime import UTC  # the HUD knows names, and has no time for more

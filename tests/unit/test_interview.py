@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
 from omagy_autoresearch.evaluation import Evaluation
-from omagy_autoresearch.evaluator_scripts import script
+from omagy_autoresearch.evaluator_scripts import EvaluatorScript, script
 from omagy_autoresearch.intake.answers import Problem
 from omagy_autoresearch.intake.background import Background, Seeds
 from omagy_autoresearch.intake.document import decode, encode, markdown, restored, saved
@@ -200,7 +200,31 @@ def test_the_command_that_is_offered_works_without_the_script_around_it() -> Non
     state = told(START, "", "", OWN)
     assert open_question(state).default == "python3 bench.py"
     alone = told(Interview(known=replace(KNOWN, proposals=(TESTS,))), "", "", OWN)
-    assert open_question(alone).default == "make test"
+    assert open_question(alone).default == ""
+
+
+def test_where_nothing_was_found_no_command_is_made_up() -> None:
+    """It would fail for sure: Enter alone is no answer, and the words do not claim that anything fits."""
+    state = told(Interview(known=replace(KNOWN, proposals=())), "", "")
+    assert "No usual one fits" in open_question(state).why
+    state = told(state, OWN)
+    found = answer(state, "")
+    assert isinstance(found, Problem)
+    assert "name the command that is run" in found.text
+
+
+@pytest.mark.parametrize(
+    ("goal", "name"),
+    [("schneller für Größen", "schneller-fur-grossen"), ("naïve café 🚀", "naive-cafe"), ("更快", "mission")],
+)
+def test_a_name_is_still_known_without_its_marks(goal: str, name: str) -> None:
+    assert open_question(told(START, goal)).default == name
+
+
+def test_a_command_that_means_nothing_to_people_is_not_shown() -> None:
+    size = replace(TESTS, command="python3 -I {mission}/evaluate.py", script=EvaluatorScript("evaluate.py", "x"))
+    state = told(Interview(known=replace(KNOWN, proposals=(size,))), "", "")
+    assert open_question(state).choices[0].hint == "a small script that omagy writes"
 
 
 def test_what_did_not_work_is_what_is_tried_anew() -> None:

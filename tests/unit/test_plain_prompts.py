@@ -42,7 +42,7 @@ def test_a_choice_is_a_numbered_list(asked: Asked) -> None:
         "\nHow would you notice?\n"
         "  1) the tests: pytest -q\n"
         "  2) a command of my own\n"
-        "(a number or a name (Enter: the tests); < back, ? explain)\n"
+        "(a number or a name (Enter: 1); < back, ? explain)\n"
         "> "
     )
 

@@ -218,7 +218,7 @@ class _Make:
             repeats=3,
             min_improvement="2%",
             timeout="20m",
-            caution="a benchmark that runs for a fixed time takes that time, however fast the code is",
+            caution="how fast the code is, should the benchmark run for a fixed time",
         )
 
     def _warnings(self) -> Proposal:

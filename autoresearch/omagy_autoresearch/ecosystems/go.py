@@ -74,7 +74,7 @@ class _Module:
             protected=(*_TESTS, "**/go.mod"),
             constraints=evidence.NO_FEWER_TESTS,
             confidence=Confidence.SURE,
-            caution="code under test runs in the tests' process and could lie to their runner: read what is kept",
+            caution="code under test that lies to its runner, in whose process it runs: read what is kept",
         )
 
     def _problems(self) -> Iterator[Proposal]:

@@ -172,7 +172,7 @@ class _Project:
             protected=(*self.test_globs, *_TEST_FILES, *_RUNNER),
             constraints=evidence.NO_FEWER_TESTS,
             confidence=Confidence.SURE,
-            caution="code under test runs in the tests' process and could lie to their runner: read what is kept",
+            caution="code under test that lies to its runner, in whose process it runs: read what is kept",
         )
 
     def _problems(self) -> Iterator[Proposal]:
@@ -267,7 +267,7 @@ class _Project:
             repeats=3,
             min_improvement="2%",
             timeout="20m",
-            caution="a benchmark that runs for a fixed time takes that time, however fast the code is",
+            caution="how fast the code is, should the benchmark run for a fixed time",
         )
 
     def _coverage(self) -> Iterator[Proposal]:

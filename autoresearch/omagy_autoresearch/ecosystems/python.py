@@ -151,7 +151,7 @@ class _Project:
             constraints=evidence.NO_FEWER_TESTS,
             needs=self.needs("pytest") if pytest else (),
             confidence=Confidence.SURE if self.has_pytest or not pytest else Confidence.LIKELY,
-            caution="code under test runs in the tests' process and could lie to their runner: read what is kept",
+            caution="code under test that lies to its runner, in whose process it runs: read what is kept",
         )
 
     def _speed(self) -> Iterator[Proposal]:
@@ -212,7 +212,7 @@ class _Project:
             timeout="20m",
             needs=needs,
             confidence=Confidence.SURE,
-            caution="code that is measured runs in the benchmarks' process and could lie to their clock",
+            caution="code that lies to the benchmarks' clock, in whose process it runs: read what is kept",
         )
 
     def _problems(self) -> Iterator[Proposal]:

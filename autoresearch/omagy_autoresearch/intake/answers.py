@@ -10,7 +10,7 @@ from omagy_autoresearch.intake.background import Background
 from omagy_autoresearch.intake.questions import ANYTHING, EDITED, NONE, OWN, Question, QuestionId
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mission_keys import LISTS
-from omagy_autoresearch.names import slugify
+from omagy_autoresearch.names import plain_letters, slugify
 from omagy_autoresearch.placeholder import placeholder, unfinished
 
 _LONGEST_GOAL = 2000
@@ -67,7 +67,7 @@ def _goal(_question: Question, _known: Background, text: str) -> str:
 
 
 def _slug(_question: Question, known: Background, text: str) -> str:
-    name = slugify(text)
+    name = slugify(plain_letters(text))
     if not name:
         raise ValueError("a name needs a Latin letter or a digit")
     reason = dict(known.taken).get(name)

@@ -12,7 +12,7 @@ from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.intake.background import Background, Inferred, by_goal, goal_for
 from omagy_autoresearch.intake.scripts import inner_command
 from omagy_autoresearch.lines import one_line
-from omagy_autoresearch.names import slugify
+from omagy_autoresearch.names import plain_letters, slugify
 from omagy_autoresearch.proposal import Proposal
 
 OWN = "own"
@@ -146,7 +146,7 @@ _FILLERS |= frozenset(("on", "our", "so", "that", "the", "this", "to", "with", "
 
 
 def _short(goal: str) -> str:
-    words = [word for word in slugify(goal).split("-") if word]
+    words = [word for word in slugify(plain_letters(goal)).split("-") if word]
     telling = [word for word in words if word not in _FILLERS] or words
     return "-".join(telling[:3]) or "mission"
 
@@ -166,8 +166,9 @@ def _measure(now: Situation) -> Question:
     return Question(
         id=QuestionId.MEASURE,
         text="How would you notice?",
-        why="After every change a command is run and says how good it is now. These fit what is in your repository. "
-        "The one you choose is tried right away, on a copy.",
+        why="After every change a command is run and says how good it is now. "
+        f"{'These fit' if found else 'No usual one fits'} what is in your repository. The one you choose is tried "
+        "right away, on a copy.",
         default=default,
         choices=tuple(choices),
         seed=OWN if now.known.seeds.evaluator else "",
@@ -182,13 +183,14 @@ def _label(proposal: Proposal, confidence: float | None) -> str:
 
 def _more(proposal: Proposal) -> str:
     blind = f" It does not see: {proposal.caution}." if proposal.caution else ""
-    return f"{proposal.why}. Runs: {shown_command(proposal)}.{blind}"
+    return f"{proposal.why}.{blind} Runs: {shown_command(proposal)}"
 
 
 def shown_command(proposal: Proposal) -> str:
     """What a proposal runs in the end, as one line."""
-    inner = inner_command(proposal.script) if proposal.script is not None else None
-    return one_line(inner or proposal.command, 100)
+    if proposal.script is None:
+        return one_line(proposal.command, 100)
+    return one_line(inner_command(proposal.script) or "a small script that omagy writes", 100)
 
 
 def _command(now: Situation) -> Question:
@@ -205,10 +207,10 @@ def _command(now: Situation) -> Question:
 
 
 def _plain_command(now: Situation) -> str:
-    """The first command of the repository's that means something without the script around it."""
+    """The first command of the repository's that means something without the script around it; empty for none."""
     scripts = ((one.script, one.command) for one in now.known.proposals)
     commands = ((inner_command(script) if script is not None else None) or command for script, command in scripts)
-    return next((one for one in commands if "{" not in one and "\n" not in one), "make test")
+    return next((one for one in commands if "{" not in one and "\n" not in one), "")
 
 
 def _reading(now: Situation) -> Question:

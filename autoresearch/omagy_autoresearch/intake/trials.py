@@ -154,8 +154,8 @@ def told(trial: Trial) -> list[str]:
     else:
         lines.append("it works: the current commit passes")
     if trial.seconds:
-        times = f"{len(trial.seconds)} times" if len(trial.seconds) > 1 else "once"
-        lines.append(f"tried {times}, {format_duration(fmean(trial.seconds))} each")
+        times, took = len(trial.seconds), format_duration(fmean(trial.seconds))
+        lines.append(f"tried {times} times, {took} each" if times > 1 else f"tried once, {took}")
     if trial.noise:
         lines.append(f"noise: {trial.noise}")
     elif len(trial.scores) == 1:

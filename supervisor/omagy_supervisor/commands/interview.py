@@ -16,9 +16,10 @@ from omagy_autoresearch.intake.document import Saved, launched, markdown, restor
 from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing, tried_anew, with_taken
 from omagy_autoresearch.intake.questions import OWN, QuestionId, Reading
 from omagy_autoresearch.intake.trials import Trial, TrialKind
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings
 from omagy_autoresearch.mission_draft import MissionDraft
-from omagy_autoresearch.names import slugify
+from omagy_autoresearch.names import plain_letters, slugify
 from omagy_autoresearch.placeholder import placeholder
 from omagy_autoresearch.questions import Option
 from omagy_autoresearch.spelling import nearest
@@ -92,7 +93,7 @@ def read_seeds(arguments: Arguments) -> Seeds:
             f"choose {' or '.join(KeepPolicy)}",
         )
     if slug and slugify(slug) != slug:
-        better = slugify(slug)
+        better = slugify(plain_letters(slug))
         raise ContractError(
             f"--slug {slug}: a name has lower-case letters, digits and dashes",
             f"for example --slug {better}" if better else "for example --slug faster-parser",
@@ -203,15 +204,20 @@ class _Intake:
     def _greet(self, known: Background) -> None:
         count = len(known.proposals)
         ways = "no usual way" if count == 0 else "1 way" if count == 1 else f"{count} ways"
+        own = " (you can name a command of your own)" if count == 0 else ""
         self.prompts.tell(
-            f"omagy looked at {known.repository} and found {ways} to measure it.\n"
+            f"omagy looked at {known.repository} and found {ways} to measure it{own}.\n"
             "A few questions, then a trial; nothing is launched before you say so. "
             "Enter takes what is offered, < goes back, ? explains, Ctrl-C leaves and keeps the draft."
         )
-        changed = len(uncommitted(users_git(self.settings, self.facts.root), self.facts))
+        changed = uncommitted(users_git(self.settings, self.facts.root), self.facts)
         if changed:
-            paths = "1 uncommitted path is" if changed == 1 else f"{changed} uncommitted paths are"
-            self.prompts.tell(f"note: {paths} not part of a trial or a run; commit first what matters")
+            paths = "1 uncommitted path is" if len(changed) == 1 else f"{len(changed)} uncommitted paths are"
+            named = ", ".join(one_line(path, 40) for path in changed[:3])
+            self.prompts.tell(
+                f"note: {paths} not part of a trial or a run ({named}{', …' if len(changed) > 3 else ''}); "
+                "commit first what matters"
+            )
 
     # -- the draft
 

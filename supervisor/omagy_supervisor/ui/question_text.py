@@ -50,8 +50,11 @@ def _on_one_line(text: str, limit: int | None = None) -> str:
 
 
 def _default_words(prompt: Prompt) -> str:
-    labels = {option.value: option.label for option in prompt.options}
-    return ", ".join(labels.get(value, value) for value in prompt.default)
+    named = {
+        option.value: str(number) if prompt.numbered else option.label
+        for number, option in enumerate(prompt.options, 1)
+    }
+    return ", ".join(named.get(value, value) for value in prompt.default)
 
 
 def question_lines(question: Question, width: int = 100) -> list[str]:
