@@ -135,7 +135,7 @@ def test_from_an_empty_idea_to_a_finished_run(ws: Workspace, sample: Sample, scr
     screen.press("Enter")
     screen.enter("Longest time for one measurement?")
     screen.wait("it works: the current commit")
-    screen.enter("What may change?", "What must keep working?", "What must nobody change?", "When should it stop?")
+    screen.enter("What may change?", "What must keep working?", "What must nobody change?")
     screen.wait("> 1) refine further")
     screen.choose("launch")
     screen.wait("status 0")

@@ -1,6 +1,7 @@
 """The ten points that the guided intake has to satisfy, each as one test."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -91,6 +92,16 @@ def test_a_draft_that_was_left_is_offered_to_the_next_interview(numbers: Workspa
     dialogue.expect("How would you notice?")
     dialogue.say("<", "<")
     dialogue.expect("(Enter: something else)")
+
+
+def test_a_name_is_free_again_once_its_mission_is_gone(numbers: Workspace, talk: Talk) -> None:
+    """What was written and then deleted by the person does not hold its name for ever."""
+    for _ in range(2):
+        dialogue = seeded(talk, "--agent", "command:true")
+        dialogue.enter("Longest time", "What may change?", "keep working?", "nobody change?", "When should it stop?")
+        dialogue.choose("only write the mission")
+        assert dialogue.end() == 0
+        shutil.rmtree(numbers.root / "missions")
 
 
 def test_03_each_round_writes_the_canonical_draft_artifact(numbers: Workspace, talk: Talk) -> None:
@@ -189,8 +200,9 @@ def test_09_without_a_terminal_it_is_refused_with_the_alternatives(numbers: Work
 def test_10_interview_draft_and_confirmation_lead_to_a_run(numbers: Workspace, talk: Talk) -> None:
     """The whole way: answers, trial, draft, launch, and a run that finishes like one of ``<mission-dir>``."""
     numbers.plan(i1=[{"write": {"value.txt": "3"}}, {"commit": "three"}, {"artifact": {}}])
-    dialogue = seeded(talk, "--foreground", "--max-iterations", "1")
-    to_the_end(dialogue, numbers.agent)
+    dialogue = seeded(talk, "--foreground", "--max-iterations", "1", "--agent", numbers.agent)
+    dialogue.enter("Longest time", "What may change?", "What must keep working?", "What must nobody change?")
+    dialogue.expect("When should it stop? 1 iteration (from the command line)")
     dialogue.choose("write the mission and start a run")
     dialogue.expect("iteration 1: keep")
     assert dialogue.end() == 0

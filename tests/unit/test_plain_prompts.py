@@ -122,6 +122,11 @@ def test_nothing_that_is_shown_or_typed_can_steer_the_terminal(asked: Asked) -> 
 
 def test_lines_break_between_words_below_what_they_belong_to() -> None:
     assert wrapped("- one two three four", 14).split("\n") == ["- one two", "  three four"]
+    assert wrapped("  12) one two three", 14).split("\n") == ["  12) one two", "      three"]
+    assert wrapped("may change  one two three four", 24).split("\n") == [
+        "may change  one two",
+        "            three four",
+    ]
     assert wrapped("  | a line of a program's output", 12) == "  | a line of a program's output"
     assert fit("a  b\tc") == "a  b    c"
 

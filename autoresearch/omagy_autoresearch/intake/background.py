@@ -16,6 +16,7 @@ class Seeds(Struct, frozen=True, omit_defaults=True):
     keep_policy: KeepPolicy | None = None
     slug: str = ""
     agent: str = ""
+    budget: str = ""  # as the answer to the question when to stop
 
 
 class Inferred(Struct, frozen=True):

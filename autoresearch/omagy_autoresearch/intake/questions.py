@@ -302,12 +302,13 @@ def _protected(now: Situation) -> Question:
     )
 
 
-def _budget(_: Situation) -> Question:
+def _budget(now: Situation) -> Question:
     return Question(
         id=QuestionId.BUDGET,
         text="When should it stop?",
         why="Whatever comes first. Own words such as: 20 iterations, 8h. It can be stopped at any time, and go on.",
-        default="20 iterations, 8h",
+        default=now.known.seeds.budget or "20 iterations, 8h",
+        seed=now.known.seeds.budget,
         choices=(
             Choice("3 iterations, 1h", "after a first try", "3 iterations or an hour"),
             Choice("20 iterations, 8h", "after a night", "20 iterations or 8 hours"),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from omagy_autoresearch.intake.background import Background, Seeds
+from omagy_autoresearch.intake.document import launched
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.names import slugify
 from omagy_autoresearch.proposals import Proposal, propose
@@ -52,5 +53,9 @@ def _taken(facts: RepositoryFacts, paths: Iterable[str], drafts: DraftFiles, cla
     missions = facts.root / "missions"
     if missions.is_dir():
         there |= {entry.name for entry in os.scandir(missions)}
-    taken = {record.slug: claim.taken(record.slug) for record in drafts.all() if record.slug != claim.name}
+    taken = {
+        record.slug: claim.taken(record.slug)
+        for record in drafts.all()
+        if record.slug != claim.name and not launched(record)
+    }
     return taken | {name: f"missions/{name} exists already" for name in there if slugify(name) == name}

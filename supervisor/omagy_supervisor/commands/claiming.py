@@ -3,6 +3,8 @@
 import os
 import sys
 
+from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.intake.document import launched
 from omagy_autoresearch.lines import one_line
 from omagy_supervisor.adapters.drafts import DraftFiles
 from omagy_supervisor.adapters.lock import RunLock, lock_is_held
@@ -37,13 +39,21 @@ class Claim:
             path.write_text(_this_process(), encoding="utf-8")
         except OSError as error:
             raise cannot_write(path, error) from error
-        if not resumed and os.path.lexists(self._drafts.record(name)):
+        if not resumed and self._is_drafted(name):
             lock.release()
             return self.taken(name)
         if self._lock is not None:
             self._lock.release()
         self._lock, self.name = lock, name
         return ""
+
+    def _is_drafted(self, name: str) -> bool:
+        """Whether there is a draft of that name that was not launched, or cannot be read."""
+        try:
+            record = self._drafts.read(name)
+        except ContractError:
+            return True
+        return record is not None and not launched(record)
 
     def taken(self, name: str) -> str:
         """What to say of a name that another draft has."""

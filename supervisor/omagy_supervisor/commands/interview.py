@@ -47,6 +47,7 @@ from omagy_supervisor.workflow_run import refuse_beside_modes
 
 _NEW = "new interview"
 _MOST_DRAFTS = 8
+_BUDGET_FLAGS = {"--max-iterations": "{} iterations", "--max-wall-time": "{}"}
 
 
 def interview(arguments: Arguments, settings: Settings) -> int:
@@ -108,6 +109,7 @@ def read_seeds(arguments: Arguments) -> Seeds:
         keep_policy=KeepPolicy(policy) if policy else None,
         slug=slug,
         agent=values.get("--agent", ""),
+        budget=", ".join(shown.format(values[flag]) for flag, shown in _BUDGET_FLAGS.items() if flag in values),
     )
 
 
@@ -204,9 +206,12 @@ class _Intake:
     def _greet(self, known: Background) -> None:
         count = len(known.proposals)
         ways = "no usual way" if count == 0 else "1 way" if count == 1 else f"{count} ways"
-        own = " (you can name a command of your own)" if count == 0 else ""
+        unfit = sum(1 for proposal in known.proposals if proposal.needs)
+        more = " (you can name a command of your own)" if count == 0 else ""
+        if unfit:
+            more = f" ({unfit} with tools that are not installed here)"
         self.prompts.tell(
-            f"omagy looked at {known.repository} and found {ways} to measure it{own}.\n"
+            f"omagy looked at {known.repository} and found {ways} to measure it{more}.\n"
             "A few questions, then a trial; nothing is launched before you say so. "
             "Enter takes what is offered, < goes back, ? explains, Ctrl-C leaves and keeps the draft."
         )
@@ -308,7 +313,7 @@ def _merged(earlier: Seeds, now: Seeds) -> Seeds:
 
 def _given(seeds: Seeds) -> dict[QuestionId, str]:
     """The answers that ``seeds`` are."""
-    answers = {QuestionId.GOAL: seeds.topic, QuestionId.AGENT: seeds.agent}
+    answers = {QuestionId.GOAL: seeds.topic, QuestionId.BUDGET: seeds.budget, QuestionId.AGENT: seeds.agent}
     if seeds.evaluator:
         answers |= {QuestionId.MEASURE: OWN, QuestionId.COMMAND: seeds.evaluator, QuestionId.READING: Reading.JSON}
     return {which: given for which, given in answers.items() if given}
@@ -323,5 +328,5 @@ def _how_to_start(slug: str) -> str:
 
 
 def _shown(error: OmagyError) -> str:
-    hint = " ".join(error.hint.split())
+    hint = "; ".join(line.strip() for line in error.hint.splitlines())
     return f"{error.message}{f' ({hint})' if hint else ''}"

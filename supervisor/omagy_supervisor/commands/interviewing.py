@@ -108,7 +108,8 @@ class Conversation:
         if isinstance(found, Problem):
             self._prompts.tell(f"{question.seed}: {found.text}")
             return False
-        named = next((choice.label for choice in question.choices if choice.value == question.seed), question.seed)
+        given = found.answered[-1].answer
+        named = next((choice.label for choice in question.choices if choice.value == given), given)
         self._prompts.tell(f"{question.text} {named} (from the command line)")
         return self._become(found)
 

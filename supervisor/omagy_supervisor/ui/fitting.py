@@ -1,6 +1,7 @@
 """Texts of strangers made fit for a terminal: nothing in them steers it, and lines break between words."""
 
 import os
+import re
 import sys
 import textwrap
 from typing import IO
@@ -9,6 +10,7 @@ from omagy_autoresearch.lines import visible
 
 
 _NARROWEST = 20
+_BEFORE = re.compile(r"[ -]*\d+\) |[ -]+|\w+(?: \w+)?  +")  # a number, a dash, or the name of a row
 
 
 def fit(text: str) -> str:
@@ -17,15 +19,15 @@ def fit(text: str) -> str:
 
 
 def wrapped(text: str, columns: int) -> str:
-    """``text`` with its lines broken between words; what belongs to an indented line or an item stays below it."""
+    """``text`` with its lines broken between words; what belongs to an item or a column stays below it."""
     return "\n".join(_broken(line, columns) for line in fit(text).split("\n"))
 
 
 def _broken(line: str, columns: int) -> str:
-    content = line.lstrip(" -")
     if len(line) < columns or line.lstrip().startswith("|"):
         return line
-    indent = " " * min(len(line) - len(content), columns // 2)
+    found = _BEFORE.match(line)
+    indent = " " * min(len(found[0]) if found else 0, columns // 2)
     return textwrap.fill(
         line, columns - 1, subsequent_indent=indent, break_on_hyphens=False, replace_whitespace=False
     )
