@@ -208,6 +208,15 @@ def test_keys_pressed_during_a_trial_answer_nothing(numbers: Workspace, open_scr
     screen.wait("status 130")
 
 
+def test_of_a_paste_of_many_lines_only_the_first_is_an_answer(numbers: Workspace, open_screen: OpenScreen) -> None:
+    screen = open_screen()
+    begin(screen)
+    screen.press("-l", "a better number\rjunk\rmore junk\r")
+    screen.wait("[better-number]")
+    screen.press("C-c")
+    screen.wait("status 130")
+
+
 def test_a_kill_in_the_middle_loses_no_answer(numbers: Workspace, open_screen: OpenScreen) -> None:
     """Even while something is being tried: the next sitting sweeps what was left and asks the next question."""
     mark = numbers.root.parent / "measuring"

@@ -116,13 +116,17 @@ def test_one_option_is_chosen_with_keys(tmux: Tmux, keys: tuple[str, ...]) -> No
 
 
 def test_several_options_and_own_words_are_chosen(tmux: Tmux) -> None:
-    """Space marks; the choice of own words asks for them."""
+    """Space marks; the choice of own words asks for them, and Enter alone leads back to what is marked."""
     pane = tmux.ask({**CHOICE, "multi_select": True, "allow_other": True})
     tmux.shows(pane, "Other")
     tmux.press("Enter", pane=pane)
     tmux.shows(pane, "choose at least one")
     tmux.press("Space", "Down", "Down", "Space", "Enter", pane=pane)
-    tmux.shows(pane, "then Enter; Ctrl-C: later")
+    tmux.shows(pane, "type it, then Enter")
+    tmux.press("Enter", pane=pane)
+    tmux.shows(pane, "● sqlite")
+    tmux.press("Down", "Down", "Space", "Enter", pane=pane)
+    tmux.shows(pane, "type it, then Enter")
     tmux.press("m", "y", "Space", "o", "w", "n", "Enter", pane=pane)
     _, result = tmux.answered()
     answer = result["answers"][0]["answer"]

@@ -2,11 +2,13 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 import questionary
+from prompt_toolkit.application.current import get_app_session
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.output import Output, create_output
@@ -48,6 +50,7 @@ class ArrowPrompts:
 
     def ask(self, prompt: Prompt) -> Answer | Gesture:
         forget_typed_ahead(sys.stdin.fileno())
+        clear_typeahead(get_app_session().input)  # what the prompt before has read already
         message = self._message(prompt.question)
         given = self._chosen(prompt, message) if prompt.options else self._typed(prompt, message)
         if isinstance(given, Answer):
@@ -68,8 +71,9 @@ class ArrowPrompts:
     # -- choosing
 
     def _chosen(self, prompt: Prompt, message: str) -> Answer | Gesture:
+        picked: Sequence[str] = prompt.default
         while True:
-            asked = self._checkbox(prompt, message) if prompt.multi_select else self._select(prompt, message)
+            asked = self._checkbox(prompt, message, picked) if prompt.multi_select else self._select(prompt, message)
             _bind(cast("KeyBindings", asked.application.key_bindings), self._manner.gestures)
             given = self._run(asked)
             if isinstance(given, Gesture):
@@ -79,9 +83,10 @@ class ArrowPrompts:
                 own = self._text(prompt.other_label, "", lambda _: True)
                 if own is Gesture.EXPLAIN:
                     return own
+                picked = [value for value in values if value != _OTHER]
                 if not isinstance(own, str) or not own:  # back to the choices
                     continue
-                values = [*(value for value in values if value != _OTHER), own]
+                values = [*picked, own]
             answer = answer_from_parts(prompt, values)
             if isinstance(answer, Answer):
                 return answer
@@ -105,10 +110,10 @@ class ArrowPrompts:
             erase_when_done=True,
         )
 
-    def _checkbox(self, prompt: Prompt, message: str) -> questionary.Question:
+    def _checkbox(self, prompt: Prompt, message: str, picked: Sequence[str]) -> questionary.Question:
         choices = self._choices(prompt, numbers=False)
         for choice in choices:
-            choice.checked = choice.value in prompt.default
+            choice.checked = choice.value in picked
         return questionary.checkbox(
             message,
             choices,
@@ -151,7 +156,7 @@ class ArrowPrompts:
         return answer
 
     def _text(self, message: str, default: str, fits: Callable[[str], bool | str]) -> str | Gesture:
-        how = "Enter takes what stands here, Tab edits it" if default else "then Enter"
+        how = "Enter takes what stands here, Tab edits it" if default else "type it, then Enter"
         asked = questionary.text(
             message,
             validate=fits,

@@ -10,7 +10,7 @@ from omagy_autoresearch.lines import visible
 
 
 _NARROWEST = 20
-_BEFORE = re.compile(r"[ -]*\d+\) |[ -]+|\w+(?: \w+)?  +")  # a number, a dash, or the name of a row
+_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|\w+(?: \w+)?  +")  # a number, a dash, or the name of a row
 
 
 def fit(text: str) -> str:
