@@ -54,7 +54,7 @@ class ArrowPrompts:
         message = self._message(prompt.question)
         given = self._chosen(prompt, message) if prompt.options else self._typed(prompt, message)
         if isinstance(given, Answer):
-            self.tell(f"> {one_line(fit(prompt.question))} {one_line(fit(given.text))}")
+            self.tell(f"> {one_line(prompt.question)} {one_line(given.text)}")
         return given
 
     @property
@@ -66,7 +66,7 @@ class ArrowPrompts:
         if len(lines) <= _MOST_LINES:
             return "\n  ".join(lines)
         self.tell(question)
-        return one_line(fit(question), max(self._columns - 5, 20))
+        return one_line(question, max(self._columns - 5, 20))
 
     # -- choosing
 
@@ -138,9 +138,9 @@ class ArrowPrompts:
     def _title(self, mark: str, label: str, hint: str) -> list[tuple[str, str]]:
         """One choice on one line, and no longer than that."""
         room = max(self._columns - 5, 12)
-        shown = one_line(f"{mark}{fit(label)}", room)
+        shown = one_line(f"{mark}{label}", room)
         left = room - len(shown) - 2
-        more = [("class:instruction", f"  {one_line(fit(hint), left)}")] if hint and left > _SHORTEST_HINT else []
+        more = [("class:instruction", f"  {one_line(hint, left)}")] if hint and left > _SHORTEST_HINT else []
         return [("class:text", shown), *more]
 
     # -- writing

@@ -8,7 +8,6 @@ from typing import IO
 
 from omagy_autoresearch.lines import visible
 
-
 _NARROWEST = 20
 _BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|\w+(?: \w+)?  +")  # a number, a dash, or the name of a row
 

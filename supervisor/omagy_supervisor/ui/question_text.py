@@ -2,7 +2,7 @@
 
 import textwrap
 
-from omagy_autoresearch.lines import one_line, visible
+from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.questions import OTHER, Option, Prompt, Question, Status
 
 
@@ -31,22 +31,18 @@ def option_lines(prompt: Prompt, width: int) -> list[str]:
 
 
 def option_title(option: Option, limit: int | None = None) -> str:
-    return _on_one_line(f"{option.label}: {option.description}" if option.description else option.label, limit)
+    return one_line(f"{option.label}: {option.description}" if option.description else option.label, limit)
 
 
 def how_to_answer(prompt: Prompt) -> str:
     """What may be typed."""
-    default = f" (Enter: {_on_one_line(_default_words(prompt), 60)})" if prompt.default else ""
+    default = f" (Enter: {one_line(_default_words(prompt), 60)})" if prompt.default else ""
     if not prompt.options:
         return f"your answer{default}"
     one = "a number or a name" if prompt.numbered else "one of these"
     several = f"{one}, several with commas" if prompt.multi_select else one
     own = "your own words" if prompt.other_label == OTHER else prompt.other_label
     return f"{several}{f', or {own}' if prompt.allow_other else ''}{default}"
-
-
-def _on_one_line(text: str, limit: int | None = None) -> str:
-    return one_line(visible(text), limit)
 
 
 def _default_words(prompt: Prompt) -> str:
