@@ -136,6 +136,14 @@ def test_an_explanation_is_followed_by_the_question_again() -> None:
     assert "the same as writing the files" in shown
 
 
+def test_an_explanation_names_own_words_and_no_default_that_is_none() -> None:
+    known = Background(repository="calc", proposals=())
+    says = ("", "", "", EXPLAIN, "sh score.sh", "time", "", EXPLAIN, *REST, "leave")
+    _, shown = talk(World(), *says, known=known)
+    assert "nothing that git ignores is there.\nWhich command?" in shown
+    assert "- other paths, such as src/**" in shown
+
+
 @pytest.mark.parametrize(
     ("says", "command"),
     [

@@ -314,7 +314,9 @@ def _explained(question: Question) -> str:
     for choice in question.choices:
         more = choice.more or choice.hint
         lines.append(f"- {choice.label}{f': {more}' if more else ''}")
-    return "\n".join([*lines, f"Enter takes: {default or question.default}"])
+    lines += [f"- {question.own}"] if question.own else []
+    lines += [f"Enter takes: {default or question.default}"] if question.default else []
+    return "\n".join(lines)
 
 
 def _indented(text: str) -> str:
