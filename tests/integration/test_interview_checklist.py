@@ -94,6 +94,20 @@ def test_a_draft_that_was_left_is_offered_to_the_next_interview(numbers: Workspa
     dialogue.expect("(Enter: something else)")
 
 
+def test_what_was_said_after_the_command_line_holds_in_the_next_sitting(numbers: Workspace, talk: Talk) -> None:
+    """Options of an earlier sitting do not come back over an answer that was changed since."""
+    dialogue = talk("--topic", "a better number", "--slug", "first")
+    dialogue.expect("How would you notice?")
+    dialogue.say("<", "<", "something else")
+    dialogue.expect("How would you notice?")
+    dialogue.kill()
+    dialogue.end()
+    dialogue = talk("--slug", "first")
+    dialogue.enter("How would you notice?")
+    dialogue.expect("Which command?")
+    assert "# Autoresearch draft: something else" in document(numbers, "first").read_text()
+
+
 def test_a_name_is_free_again_once_its_mission_is_gone(numbers: Workspace, talk: Talk) -> None:
     """What was written and then deleted by the person does not hold its name for ever."""
     for _ in range(2):

@@ -6,23 +6,17 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-import msgspec
-
-from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.errors import ContractError, ExitStatus, OmagyError
 from omagy_autoresearch.intake.answers import Problem
 from omagy_autoresearch.intake.background import Background, Inferred, Seeds
 from omagy_autoresearch.intake.document import Saved, launched, markdown, restored, saved, topic_of
 from omagy_autoresearch.intake.interview import Interview, Ready, answer, change, missing, tried_anew, with_taken
-from omagy_autoresearch.intake.questions import OWN, QuestionId, Reading
+from omagy_autoresearch.intake.questions import QuestionId
 from omagy_autoresearch.intake.trials import Trial, TrialKind
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings
 from omagy_autoresearch.mission_draft import MissionDraft
-from omagy_autoresearch.names import plain_letters, slugify
-from omagy_autoresearch.placeholder import placeholder
 from omagy_autoresearch.questions import Option
-from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.codex.install import find_codex
 from omagy_supervisor.adapters.drafts import DraftFiles
@@ -37,6 +31,7 @@ from omagy_supervisor.commands.claiming import Claim
 from omagy_supervisor.commands.inferring import infer
 from omagy_supervisor.commands.interviewing import Acts, Conversation, End
 from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, launch, refuse_inside_session
+from omagy_supervisor.commands.seeding import given_answers, merged, read_seeds
 from omagy_supervisor.commands.trying import try_out
 from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.paths import StateRoot
@@ -47,7 +42,6 @@ from omagy_supervisor.workflow_run import refuse_beside_modes
 
 _NEW = "new interview"
 _MOST_DRAFTS = 8
-_BUDGET_FLAGS = {"--max-iterations": "{} iterations", "--max-wall-time": "{}"}
 
 
 def interview(arguments: Arguments, settings: Settings) -> int:
@@ -81,35 +75,6 @@ def _nobody_to_ask() -> ContractError:
         "write one: omagy autoresearch init --topic '…' --evaluator '…' --slug <name>\n"
         "have one made for this repository: omagy autoresearch init --template tests\n"
         "go on with a run: omagy autoresearch --resume <run-id>",
-    )
-
-
-def read_seeds(arguments: Arguments) -> Seeds:
-    """What the command line says beforehand. Raises ContractError for what could not be an answer."""
-    values = arguments.values
-    policy, slug, evaluator = values.get("--keep-policy"), values.get("--slug", ""), values.get("--evaluator", "")
-    if policy is not None and policy not in tuple(KeepPolicy):
-        raise ContractError(
-            f"--keep-policy {policy}: there is no such policy{nearest(policy, KeepPolicy)}",
-            f"choose {' or '.join(KeepPolicy)}",
-        )
-    if slug and slugify(slug) != slug:
-        better = slugify(plain_letters(slug))
-        raise ContractError(
-            f"--slug {slug}: a name has lower-case letters, digits and dashes",
-            f"for example --slug {better}" if better else "for example --slug faster-parser",
-        )
-    if evaluator and placeholder(evaluator):
-        raise ContractError(
-            f"--evaluator is a placeholder: {placeholder(evaluator)}", "name the command that measures"
-        )
-    return Seeds(
-        topic=values.get("--topic", ""),
-        evaluator=evaluator,
-        keep_policy=KeepPolicy(policy) if policy else None,
-        slug=slug,
-        agent=values.get("--agent", ""),
-        budget=", ".join(shown.format(values[flag]) for flag, shown in _BUDGET_FLAGS.items() if flag in values),
     )
 
 
@@ -155,17 +120,17 @@ class _Intake:
     # -- beginning
 
     def _begin(self, seeds: Seeds) -> Interview:
-        record = self._earlier(seeds.slug)
+        record, now = self._earlier(seeds.slug), seeds
         if record is not None:
             refused = self.claim.take(record.slug, resumed=True)
             if refused:
                 raise ContractError(refused, f"go on there, or choose another name: --slug {record.slug}-2")
-            seeds = _merged(record.seeds, seeds)
+            seeds = merged(record.seeds, now)
         known = background(self.facts, self.settings, seeds, self.drafts, self.claim)
         if seeds.slug and seeds.slug in dict(known.taken):
             raise ContractError(f"--slug {seeds.slug}: {dict(known.taken)[seeds.slug]}", _how_to_start(seeds.slug))
         self._greet(known)
-        return Interview(known=known) if record is None else self._resumed(record, known, seeds)
+        return Interview(known=known) if record is None else self._resumed(record, known, now)
 
     def _earlier(self, slug: str) -> Saved | None:
         """The draft to go on with: the one that is named, or one that the person chooses."""
@@ -191,13 +156,14 @@ class _Intake:
             about = "\n".join(f"- {record.slug}: {topic_of(record)}" for record in found)
             self.prompts.tell(f"A draft is an interview that was left before its launch.\n{about}")
 
-    def _resumed(self, record: Saved, known: Background, seeds: Seeds) -> Interview:
+    def _resumed(self, record: Saved, known: Background, now: Seeds) -> Interview:
+        """The interview of ``record``, with the answers that the command line gives ``now``."""
         state, lost = restored(record, known)
         self.prompts.tell(f"Going on with the draft {record.slug}.")
         if lost:
             self.prompts.tell(f"This does not hold any more, and is asked again: {lost}")
         state = tried_anew(state)
-        changes = {which: given for which, given in _given(seeds).items() if state.answers.get(which) != given}
+        changes = {which: given for which, given in given_answers(now).items() if state.answers.get(which) != given}
         changed = change(state, changes) if changes.keys() & state.answers.keys() else state
         if isinstance(changed, Problem):
             raise ContractError(changed.text)
@@ -304,19 +270,6 @@ class _Intake:
         except OmagyError as error:
             error.hint = f"{error.hint}\n{_how_to_start(ready.draft.slug)}".strip()
             raise
-
-
-def _merged(earlier: Seeds, now: Seeds) -> Seeds:
-    given = {name: value for name, value in msgspec.structs.asdict(now).items() if value}
-    return msgspec.structs.replace(earlier, **given)
-
-
-def _given(seeds: Seeds) -> dict[QuestionId, str]:
-    """The answers that ``seeds`` are."""
-    answers = {QuestionId.GOAL: seeds.topic, QuestionId.BUDGET: seeds.budget, QuestionId.AGENT: seeds.agent}
-    if seeds.evaluator:
-        answers |= {QuestionId.MEASURE: OWN, QuestionId.COMMAND: seeds.evaluator, QuestionId.READING: Reading.JSON}
-    return {which: given for which, given in answers.items() if given}
 
 
 def _contract(draft: MissionDraft) -> Contract:
