@@ -101,7 +101,7 @@ def read_regular(path: Path, limit: int) -> bytes | None:
         return None
     except OSError as error:
         why = (
-            "it is a link, and none is followed"
+            "it is a link that is not followed"
             if error.errno == errno.ELOOP
             else f"it cannot be read ({error.strerror})"
         )
