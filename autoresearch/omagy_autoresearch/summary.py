@@ -28,7 +28,7 @@ def handoff(
     assert reason is not None
     return compose(
         outcome,
-        reason,
+        reason.removesuffix(f" ({state.remedy})"),  # which stands in the handoff
         evidence=_evidence(state, best, question),
         artifacts=_artifacts(state, run_folder),
         handoff=_next(state, run_folder, outcome, command),

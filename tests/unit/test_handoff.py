@@ -189,6 +189,14 @@ def test_a_wait_that_is_too_long_names_both_ways_on() -> None:
     assert "go on once the wait is over, or raise it with" in found.handoff[0]
 
 
+def test_what_mends_a_fault_stands_once_in_its_handoff() -> None:
+    """The manifest's reason carries it for programs and for status; a handoff has it where it is due."""
+    history = History().measured().tell(RunEnded(Outcome.BLOCKED, "no sandbox here (allow it)", "allow it"))
+    found = handoff(history.state, "/records", ())
+    assert (found.reason, history.state.stop_reason) == ("no sandbox here", "no sandbox here (allow it)")
+    assert found.handoff[0] == "you: remove the blocker: allow it"
+
+
 ENDS: dict[str, Callable[[], History]] = {
     "stopped": _stopped,
     "blocked": lambda: History().measured().kept().session(kind=EndingKind.NOT_LOGGED_IN).ended(),
