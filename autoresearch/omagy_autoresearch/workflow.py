@@ -90,7 +90,7 @@ def recovery(mode: Mode, session_id: str | None = None, place: str = "") -> tupl
     there = f"cd {shlex.quote(place)} && " if place else ""
     return (
         f"clear it: {there}{clear_command(mode, session_id)}",
-        f"over MCP: {CLEAR_TOOL} with {_clear_request(mode, session_id)}",
+        f"over MCP: {CLEAR_TOOL} with {_clear_request(mode, session_id, place)}",
     )
 
 
@@ -99,9 +99,10 @@ def clear_command(mode: str, session_id: str | None = None) -> str:
     return f"omagy state clear --input {shlex.quote(_clear_request(mode, session_id))} --json"
 
 
-def _clear_request(mode: str, session_id: str | None) -> str:
+def _clear_request(mode: str, session_id: str | None, place: str = "") -> str:
     scope = {"session_id": session_id} if session_id and mode != Mode.AUTORESEARCH else {}
-    return json.dumps({"mode": mode, **scope}, separators=(",", ":"))
+    there = {"working_directory": place} if place else {}
+    return json.dumps({"mode": mode, **scope, **there}, separators=(",", ":"), ensure_ascii=False)
 
 
 def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:

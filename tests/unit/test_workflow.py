@@ -1,5 +1,6 @@
 """Which modes may be active together, and which hand over to which."""
 
+import json
 from itertools import combinations
 
 import pytest
@@ -16,6 +17,7 @@ from omagy_autoresearch.workflow import (
     Mode,
     combination,
     parse_mode,
+    recovery,
     transition,
     unsupported_pairs,
 )
@@ -189,3 +191,11 @@ def test_a_run_is_in_the_way_of_the_repository_not_of_a_session() -> None:
     assert isinstance(found, Denied)
     assert "autoresearch is active, and" in found.error("s-1").message
     assert "session_id" not in found.error("s-1").hint
+
+
+def test_a_mode_in_another_worktree_is_cleared_there_by_either_way() -> None:
+    """The command goes there first, and the tool is told where."""
+    command, tool = recovery(Mode.TEAM, "s-1", "/it's here")
+    assert command.startswith("clear it: cd '/it'\"'\"'s here' && omagy state clear --input ")
+    asked = json.loads(tool.removeprefix("over MCP: omagy_state_clear with "))
+    assert asked == {"mode": "team", "session_id": "s-1", "working_directory": "/it's here"}
