@@ -41,8 +41,11 @@ def read_mission(folder: Path, shown: str) -> Mission:
 
 def _read(path: Path, shown: str, hint: str) -> str:
     """The text of a file: a byte order mark and CRLF are tolerated."""
+    file = Path(os.path.realpath(path))
+    if file.is_symlink():
+        raise ContractError(f"{shown}: it cannot be read: its links lead in a circle")
     try:
-        data = read_regular(Path(os.path.realpath(path)), _LIMIT)
+        data = read_regular(file, _LIMIT)
     except ValueError as error:
         raise ContractError(f"{shown}: {error}") from None
     if data is None:
