@@ -1,6 +1,9 @@
 """What a session left (contract section 4): saved under the run's refs first, then read, then believed or not."""
 
 import contextlib
+from pathlib import Path
+
+import msgspec
 
 from omagy_autoresearch.candidate import (
     SIZE_LIMIT,
@@ -21,6 +24,7 @@ from omagy_supervisor.paths import AttemptFolder
 from omagy_supervisor.ports import Difference, LaneStatus, Pinned
 from omagy_supervisor.world import World
 
+ALTERNATES = "objects/info/alternates"
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
 
 
@@ -62,6 +66,8 @@ def _look(world: World, candidate: Candidate | None) -> LaneStatus:
 
 def _pin(world: World, spec: SessionSpec, head: str) -> tuple[Pinned | None, str]:
     """Keep what the session committed, or say why it cannot be kept."""
+    if _changed(world) == ALTERNATES:
+        return None, f"git's {ALTERNATES} changed: what was committed may lie outside the repository"
     try:
         return world.lane.pin(candidate_ref(spec.run_id, spec.iteration, spec.attempt), head, spec.base_commit), ""
     except IncompleteCommitError as error:
@@ -76,26 +82,33 @@ def _violation(world: World, difference: Difference, head: str, surface: Surface
     unfit = world.lane.unfit(head, difference.changes)
     if unfit:
         return f"{shown_path(unfit)}: a file of that name is refused, so no checkout can hold it"
-    if _attributes_changed(world):
-        return "git's info/attributes changed, which can change what files contain"
-    return ""
+    changed = _changed(world)
+    return f"git's {changed} changed, which can change what files contain" if changed else ""
 
 
-def _attributes_changed(world: World) -> bool:
-    """True when git's info/attributes is not as it was when this run's first session was started."""
-    note, key = world.folder.attributes_key, world.lane.attributes_key().encode()
-    before = read_regular(note, 1000)
+def _changed(world: World) -> str:
+    """The file of git's, obeyed whatever we say, that is not as it was when this run's first session was started."""
+    note, now = world.folder.obeyed, world.lane.obeyed()
+    before = _noted(note)
     if before is None:
-        write_atomic(note, key, durable=False)
-    return before is not None and before != key
+        write_atomic(note, msgspec.json.encode(now))
+        return ""
+    return next((name for name, old in before.items() if now.get(name, "") != old), "")
 
 
-def refuse_changed_attributes(world: World) -> None:
+def _noted(path: Path) -> dict[str, str] | None:
+    with contextlib.suppress(ValueError):  # msgspec's own errors are ValueErrors
+        return msgspec.json.decode(read_regular(path, 4096) or b"", type=dict[str, str])
+    return None
+
+
+def refuse_changed_files(world: World) -> None:
     """git cannot be told to leave them out, and a session may have planted them. Raises RepositoryError."""
-    if _attributes_changed(world):
+    name = _changed(world)
+    if name:
         raise RepositoryError(
-            "git's info/attributes changed since this run began, and can change what files contain",
-            f"look at {world.lane.common_dir / 'info' / 'attributes'}; put it back as it was, then resume",
+            f"git's {name} changed since this run began, and can change what files contain",
+            f"look at {world.lane.common_dir / name}; put it back as it was, then resume",
             recoverable=True,
         )
 

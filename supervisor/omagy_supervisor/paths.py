@@ -180,9 +180,9 @@ class RunFolder(NamedTuple):
         return self.root / "set-up"
 
     @property
-    def attributes_key(self) -> Path:
-        """What git's info/attributes was like when the run's first session was started."""
-        return self.root / "attributes.key"
+    def obeyed(self) -> Path:
+        """What the files that git obeys in any case were like when the run's first session was started."""
+        return self.root / "obeyed.json"
 
     def iteration(self, number: int) -> Path:
         return self.root / iteration_folder(number)

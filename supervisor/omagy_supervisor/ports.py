@@ -191,8 +191,8 @@ class Lane(Protocol):
         """Changes when a file that pins dependencies (a lock file, a requirements file) differs."""
         ...
 
-    def attributes_key(self) -> str:
-        """Changes when somebody edits git attributes that no commit shows (``info/attributes``)."""
+    def obeyed(self) -> Mapping[str, str]:
+        """Digests of files that git obeys in any case and no commit shows, by their names in git's folder."""
         ...
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:

@@ -21,7 +21,7 @@ from omagy_autoresearch.sessions import Diagnosis, Ending, EndingKind
 from omagy_autoresearch.steps import RunSession
 from omagy_autoresearch.stop_conditions import QUIET
 from omagy_supervisor.agents import SessionExit, SessionSpec
-from omagy_supervisor.collecting import collect, refuse_changed_attributes
+from omagy_supervisor.collecting import collect, refuse_changed_files
 from omagy_supervisor.files import make_folder, read_regular, write_atomic
 from omagy_supervisor.handover import HandoverError, make_pipe, offer
 from omagy_supervisor.launching import omagy_in_a_session, runner_argv
@@ -178,7 +178,7 @@ def _launch(
     world: World, state: RunState, spec: SessionSpec, attempt: AttemptFolder, window: str
 ) -> ProcessRef | None:
     world.lane.converge(spec.base_commit)
-    refuse_changed_attributes(world)
+    refuse_changed_files(world)
     answers = world.questions.answers(spec.run_id)
     lessons = world.lessons.text()
     text = instructions(state, spec.base_commit, str(spec.candidate_file), answers, lessons, ask=omagy_in_a_session())

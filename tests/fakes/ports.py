@@ -295,8 +295,8 @@ class FakeLane:
     def dependency_key(self, commit: str) -> str:
         return ""
 
-    def attributes_key(self) -> str:
-        return ""
+    def obeyed(self) -> Mapping[str, str]:
+        return {}
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
         if not self._machine.dirty:

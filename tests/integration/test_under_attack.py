@@ -169,6 +169,25 @@ def test_a_removed_lock_lets_no_second_supervisor_in(mission: Workspace, second:
     assert mission.decisions(run_id) == ["baseline", "keep"]
 
 
+ELSEWHERE = {
+    "an alternate": 'echo "$e" >> $c/objects/info/alternates; '
+    "GIT_OBJECT_DIRECTORY=$e GIT_ALTERNATE_OBJECT_DIRECTORIES=$c/objects git commit -qam 5",
+    "a link": 'git commit -qam 5; o=$c/objects/$(git rev-parse HEAD | sed "s|..|&/|"); mv $o $e/x; ln -s $e/x $o',
+    "a linked folder": "git commit -qam 5; o=$c/objects/$(git rev-parse HEAD | cut -c 1-2); mv $o $e; ln -s $e/?? $o",
+}
+
+
+@pytest.mark.parametrize("lies", ELSEWHERE.values(), ids=ELSEWHERE)
+def test_a_commit_that_lies_outside_the_repository_is_not_kept(mission: Workspace, tmp_path: Path, lies: str) -> None:
+    """Whoever clears the other place away would take the kept work along."""
+    prepare = f"c=$(git rev-parse --git-common-dir); e={tmp_path}/elsewhere; mkdir $e; echo 5 > value.txt; "
+    mission.plan(i1=[*sh(prepare + lies), {"artifact": {}}])
+    done = mission.launch("--max-iterations", "1")
+    assert done.returncode == 0, done.stderr
+    assert mission.decisions() == ["baseline", "error"]
+    assert "outside the repository" in reasons(mission)[1]
+
+
 # -- one run in a repository, whatever the worktree
 
 

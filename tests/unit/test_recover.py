@@ -1,6 +1,6 @@
 """Reading a run back, and every refusal of a resume with its way out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -91,8 +91,8 @@ class StandingLane:
     def dependency_key(self, commit: str) -> str:
         return ""
 
-    def attributes_key(self) -> str:
-        return ""
+    def obeyed(self) -> Mapping[str, str]:
+        return {}
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
         self.calls.append(f"save {ref} {keep_aside.name}")

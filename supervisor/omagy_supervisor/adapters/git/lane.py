@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,8 @@ from omagy_supervisor.files import fsync_dir
 from omagy_supervisor.machine import monotonic_s
 from omagy_supervisor.ports import LaneStatus, Pinned
 
+# What git obeys and cannot be told to leave out: what files hold, and where else objects are looked for.
+_OBEYED = ("info/attributes", "objects/info/alternates")
 _IN_PROGRESS = (
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
@@ -222,10 +224,8 @@ class GitLane:
     def dependency_key(self, commit: str) -> str:
         return dependency_key(self._git.run("ls-tree", "-r", "-z", commit))
 
-    def attributes_key(self) -> str:
-        with contextlib.suppress(OSError):
-            return hashlib.sha256((self.common_dir / "info" / "attributes").read_bytes()).hexdigest()
-        return ""
+    def obeyed(self) -> Mapping[str, str]:
+        return {name: _digest(self.common_dir / name) for name in _OBEYED}
 
     # -- saving what is in it
 
@@ -378,3 +378,9 @@ class GitLane:
     def _clear_in_progress(self) -> None:
         for path in self._in_progress():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _digest(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return ""

@@ -28,10 +28,10 @@ def make_durable(common_dir: Path, ids: Iterable[bytes]) -> None:
 
 
 def _sync(path: Path) -> bool:
-    """False when ``path`` is no regular file: the object lies in a pack, or elsewhere behind a link."""
+    """False when there is no such file: the object lies in a pack. Raises IncompleteCommitError for another thing."""
     with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return False
+        if not stat.S_ISREG(path.lstat().st_mode) or path.parent.is_symlink():
+            raise IncompleteCommitError(f"the object {path.parent.name}{path.name} lies outside the repository")
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             if os.fstat(fd).st_size == 0:
