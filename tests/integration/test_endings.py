@@ -389,11 +389,13 @@ def test_stop_after_iteration_lets_the_iteration_be_decided(ws: Workspace) -> No
     assert asked.returncode == 0
     assert "stops after the iteration it is in" in asked.stderr
     assert process.poll() is None
+    assert "stopping  after the iteration it is in" in ws.omagy("autoresearch", "status").stdout
     go.touch()
     done = ended(process)
     expect_end(ws, done, "userinterlude", "stopped by omagy autoresearch stop")
     assert ws.decisions() == ["baseline", "keep"]
     assert "asked to stop after this iteration" in done.stderr
+    assert "stopping" not in ws.omagy("autoresearch", "status").stdout
 
 
 def test_a_stop_now_overtakes_a_stop_after_the_iteration(ws: Workspace) -> None:

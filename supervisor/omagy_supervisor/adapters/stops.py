@@ -9,10 +9,19 @@ from pathlib import Path
 from types import FrameType
 
 from omagy_autoresearch.events import StopMode, StopRequested
+from omagy_supervisor.files import read_regular
 from omagy_supervisor.ports import Clock, Wake
 
 _LONGEST_POLL_S = 20.0
+_REQUEST_LIMIT = 1000
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def requested_stop(request_file: Path) -> StopMode | None:
+    """What the stop command asked of the active run; None when it asked for nothing that can be read."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        return StopMode(json.loads(read_regular(request_file, _REQUEST_LIMIT) or b"")["mode"])
+    return None
 
 
 class SignalStops:
@@ -43,9 +52,9 @@ class SignalStops:
             return StopRequested(StopMode.NOW, "Ctrl-C")
         if number == signal.SIGHUP:
             return StopRequested(StopMode.NOW, "SIGHUP (its tmux window or terminal was closed)")
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            asked = json.loads(self._request_file.read_bytes())
-            return StopRequested(StopMode(asked["mode"]), "omagy autoresearch stop")
+        asked = requested_stop(self._request_file)
+        if asked is not None:
+            return StopRequested(asked, "omagy autoresearch stop")
         return StopRequested(StopMode.NOW, "SIGTERM")
 
     def _ask(self, request: StopRequested) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from omagy_autoresearch.decision import show as show_score
 from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.events import StopMode
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.commands.chosen import chosen_run, state_root
 from omagy_supervisor.commands.follow import follow
@@ -13,6 +14,8 @@ from omagy_supervisor.quiet import LOOK_S
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import say, show, show_json
 from omagy_supervisor.ui.style import styled
+
+_STOPS = {StopMode.NOW: "now", StopMode.AFTER_ITERATION: "after the iteration it is in"}
 
 
 def list_runs(settings: Settings, *, as_json: bool) -> int:
@@ -84,6 +87,8 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
     lines.insert(2, _since(run, updated, ago_s))
     if run.quiet_s is not None and run.quiet_s >= LOOK_S:
         lines.insert(3, ("quiet", f"no output for {format_duration(run.quiet_s)}; observed, not a stop"))
+    if run.stop_requested is not None:
+        lines.insert(3, ("stopping", _STOPS[run.stop_requested]))
     if run.waiting_until:
         until = datetime.fromisoformat(run.waiting_until).astimezone()
         lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"))

@@ -2,12 +2,14 @@
 
 import msgspec
 
+from omagy_autoresearch.events import StopMode
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.active import active_pointer, active_run
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.questions import QuestionFiles
+from omagy_supervisor.adapters.stops import requested_stop
 from omagy_supervisor.commands.chosen import all_manifests, chosen_run
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.quiet import last_output
@@ -29,6 +31,7 @@ class RunFacts(Manifest, frozen=True, kw_only=True):
     """A run's manifest, with what only its repository can tell. ``records`` is its folder.
 
     ``quiet_s`` is how long the session under way has said nothing; an observation, never a reason to stop.
+    ``stop_requested`` is what an active run was asked and has not come to yet.
     """
 
     active: bool
@@ -36,6 +39,7 @@ class RunFacts(Manifest, frozen=True, kw_only=True):
     records: str
     next_command: str
     quiet_s: float | None
+    stop_requested: StopMode | None = None
     open_question: OpenQuestion | None = None
 
 
@@ -80,6 +84,7 @@ def _facts(root: StateRoot, manifest: Manifest, active: str | None) -> RunFacts:
         records=str(root.run(manifest.run_id).root),
         next_command=_next_command(manifest, active) if asked is None else asked.answering_command,
         quiet_s=_quiet_s(root, manifest) if manifest.run_id == active else None,
+        stop_requested=requested_stop(root.run(manifest.run_id).stop_request) if manifest.run_id == active else None,
         open_question=asked,
     )
 
