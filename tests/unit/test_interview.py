@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from omagy_autoresearch.decision import Direction, KeepPolicy
-from omagy_autoresearch.evaluation import Evaluation
+from omagy_autoresearch.evaluation import Evaluation, EvaluatorFault
 from omagy_autoresearch.evaluator_scripts import EvaluatorScript, script
 from omagy_autoresearch.intake.answers import Problem
 from omagy_autoresearch.intake.background import Background, Seeds
@@ -249,6 +249,16 @@ def test_a_file_that_was_not_committed_is_named(output: str, paths: list[str], n
     trial = replace(works(state, TrialKind.EVALUATOR, "it exited with status 2"), output=output)
     assert named in with_uncommitted(trial, state.draft, paths).expected
     assert bool(with_uncommitted(trial, state.draft, paths).expected) == bool(named)
+
+
+def test_who_wrote_no_json_is_not_asked_for_any() -> None:
+    """omagy's own script prints the answer: when it ends without one, what it runs is missing or broken."""
+    draft = told(START, "", "", "", "").draft
+    fails = Evaluation(fault=EvaluatorFault.EXIT_STATUS, error="the evaluator exited with status 1")
+    own = evaluator_trial(replace(draft, script=None), "c" * 40, [fails], "")
+    written = evaluator_trial(replace(draft, script=EvaluatorScript("evaluate.py", "x")), "c" * 40, [fails], "")
+    assert ("JSON" in own.expected, "JSON" in written.expected) == (True, False)
+    assert "install" in written.expected
 
 
 @pytest.mark.parametrize(("scores", "repeats"), [((5.0, 5.0), 1), ((5.0, 5.001), 1), ((5.0, 5.3, 4.9), 3)])

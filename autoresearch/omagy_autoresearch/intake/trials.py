@@ -124,6 +124,7 @@ def could_not_try(draft: MissionDraft, kind: TrialKind, commit: str, problem: st
 
 
 _ANSWER = 'exit status 0 and, as its last line, JSON such as {"pass": true, "score": 12.5}'
+_WORKS = "a command that works on the current commit: install or mend what is missing, or measure something else"
 _EXPECTED = {
     EvaluatorFault.TIMEOUT: "an answer within the time limit: give it more time, or measure less",
     EvaluatorFault.SETUP: "a set-up that works in a checkout with nothing but what git tracks",
@@ -135,7 +136,7 @@ _EXPECTED = {
 def _evaluator_problem(draft: MissionDraft, found: Sequence[Evaluation]) -> tuple[str, str]:
     broken = next((one for one in found if one.fault is not None), None)
     if broken is not None and broken.fault is not None:
-        return broken.error, _EXPECTED.get(broken.fault, _ANSWER)
+        return broken.error, _EXPECTED.get(broken.fault, _ANSWER if draft.script is None else _WORKS)
     scored = draft.keep_policy is KeepPolicy.SCORE_IMPROVEMENT
     if scored and any(one.passed and one.score is None for one in found):
         return "it gives no score, so nothing could improve on it", _ANSWER
