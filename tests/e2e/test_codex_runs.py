@@ -62,9 +62,7 @@ def codex_mission(ws: Workspace, frontmatter: str = "budget:\n  max_iterations: 
 
 
 def run(ws: Workspace, *options: str, codex_args: tuple[str, ...] = ()) -> int:
-    done = ws.omagy(
-        "autoresearch", "--foreground", "--agent", "codex", *options, "missions/m", *codex_args, timeout=PATIENCE_S
-    )
+    done = ws.omagy("autoresearch", "--foreground", "--agent", "codex", *options, "missions/m", *codex_args)
     print(done.stdout, done.stderr)
     return done.returncode
 
