@@ -310,7 +310,7 @@ def test_a_users_command_gets_the_instructions_and_the_environment(lane: Lane) -
     ("command", "detail"),
     [
         ("exit 3", "the command ended with status 3"),
-        ("echo first >&2; printf 'no \\033[31mquota\\n\\n' >&2; exit 7", "status 7: no [31mquota"),
+        ("echo first >&2; printf 'no \\033[31mquota\\n\\n' >&2; exit 7", "status 7: no quota"),
         ("kill -KILL $$", "the command was killed by SIGKILL"),
     ],
 )
