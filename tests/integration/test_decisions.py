@@ -196,7 +196,10 @@ def test_every_way_an_evaluator_can_fail_is_a_discard_with_its_reason(ws: Worksp
         ("print('{\"score\": 1}')", "has no pass"),
         (f"{good}; sys.exit(1)", "exited with status 1"),
         (f"open(os.environ['OMAGY_RESULT_FILE'], 'w').write('x'); {good}", "result file"),
-        (f"os.symlink('/etc/passwd', os.environ['OMAGY_RESULT_FILE']); {good}", "result file: it is a link that is not followed"),
+        (
+            f"os.symlink('/etc/passwd', os.environ['OMAGY_RESULT_FILE']); {good}",
+            "result file: it is a link that is not followed",
+        ),
         (f"os.mkdir(os.environ['OMAGY_RESULT_FILE']); {good}", "result file: it is not a regular file"),
     ]
     run(ws, *(says(program) for program, _ in faults), evaluator=ANSWER)
@@ -393,7 +396,10 @@ def test_an_artifact_that_cannot_be_read_is_an_error(ws: Workspace) -> None:
         ([{"artifact": {"status": "noop", "notes": "text"}}], "notes is not a list of strings"),
         ([{"artifact": {"status": "noop", "created_at": "yesterday"}}], "must be an ISO time"),
         ([{"artifact": {"status": "noop", "more": "x" * (64 << 10)}}], "larger than 64 KiB"),
-        (sh(f"printf '%s' '{valid}' > real.json; ln -s \"$PWD/real.json\" {here}"), "it is a link that is not followed"),
+        (
+            sh(f"printf '%s' '{valid}' > real.json; ln -s \"$PWD/real.json\" {here}"),
+            "it is a link that is not followed",
+        ),
         (sh(f"mkfifo {here}"), "not a regular file"),
         (sh(f"mkdir {here}"), "not a regular file"),
         (sh(f"printf '\\377\\376' > {here}"), "candidate.json: "),

@@ -293,6 +293,16 @@ def test_a_lane_that_was_seen_to_be_changed_is_put_right(place: Place, monkeypat
     assert not (place.lane.git_dir / "MERGE_HEAD").exists()
 
 
+def test_a_link_in_the_place_of_a_rebase_is_removed_and_not_followed(place: Place) -> None:
+    place.aside.mkdir()
+    (place.aside / "mine").write_text("mine")
+    (place.lane.git_dir / "rebase-merge").symlink_to(place.aside)
+    place.lane.sweep_locks()
+    place.comes_back()
+    assert not (place.lane.git_dir / "rebase-merge").is_symlink()
+    assert (place.aside / "mine").read_text() == "mine"
+
+
 def test_taking_over_a_lane_shows_and_saves_what_an_index_hid(place: Place) -> None:
     place.lane.converge(place.base)
     place.sh("git update-index --skip-worktree value.txt; echo 9 > value.txt")

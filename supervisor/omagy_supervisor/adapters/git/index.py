@@ -70,7 +70,8 @@ class LaneIndex:
         with self._another() as new:
             if self._git.status("read-tree", "HEAD", env={"GIT_INDEX_FILE": str(new)})[0] != 0:
                 return False
-            new.replace(self._path)
+            self._path.unlink(missing_ok=True)  # a file system writes out at once what takes another's place
+            new.rename(self._path)
             return True
 
     @contextlib.contextmanager

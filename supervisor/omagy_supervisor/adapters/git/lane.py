@@ -29,16 +29,16 @@ from omagy_supervisor.adapters.git.repair import LaneFolders
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, is_too_long
-from omagy_supervisor.files import fsync_dir
+from omagy_supervisor.files import fsync_dir, remove
 from omagy_supervisor.machine import monotonic_s
 from omagy_supervisor.ports import LaneStatus, Pinned
 
 # What git obeys and cannot be told to leave out: what files hold, and where else objects are looked for.
 _OBEYED = ("info/attributes", "objects/info/alternates")
-_IN_PROGRESS = (
+_IN_PROGRESS = {
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),
-)
+}
 # How long a look at the lane counts.
 _JUST_S = 1.0
 
@@ -373,11 +373,13 @@ class GitLane:
                 self._seen = None
 
     def _in_progress(self) -> list[Path]:
-        return [path for name in _IN_PROGRESS if (path := self.git_dir / name).exists()]
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.git_dir) as entries:
+            return [self.git_dir / entry.name for entry in entries if entry.name in _IN_PROGRESS]
+        return []
 
     def _clear_in_progress(self) -> None:
         for path in self._in_progress():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            remove(path)
 
 
 def _digest(path: Path) -> str:
