@@ -125,7 +125,7 @@ def test_ctrl_c_ends_a_trial_and_not_the_interview(numbers: Workspace, open_scre
     wait_until(lambda: not tried(numbers), "the end of what was tried")
     assert not list(numbers.root.parent.glob("repo.omagy-worktrees/*"))
     screen.choose("change the command")
-    screen.wait("Which command?")
+    wait_until(lambda: screen.text().count("Which command?") == 2, "the question again")
     screen.type("cat value.txt")
     screen.wait("it works: the current commit passes, score 1")
     screen.press("C-c")

@@ -8,9 +8,10 @@ from typing import Any, cast
 import questionary
 from prompt_toolkit.application.current import get_app_session
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.input.typeahead import get_typeahead
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output, create_output
 
 from omagy_autoresearch.answering import Unfit, answer_from_parts, answer_from_text
@@ -50,7 +51,7 @@ class ArrowPrompts:
 
     def ask(self, prompt: Prompt) -> Answer | Gesture:
         forget_typed_ahead(sys.stdin.fileno())
-        clear_typeahead(get_app_session().input)  # what the prompt before has read already
+        _forget_read_ahead()
         message = self._message(prompt.question)
         given = self._chosen(prompt, message) if prompt.options else self._typed(prompt, message)
         if isinstance(given, Answer):
@@ -206,6 +207,12 @@ class ArrowPrompts:
             raise KeyboardInterrupt from None
         self._manner.look()
         return given
+
+
+def _forget_read_ahead() -> None:
+    """As ``forget_typed_ahead``, for keys that the prompt before has read already."""
+    if any(press.key is Keys.ControlC for press in get_typeahead(get_app_session().input)):
+        raise KeyboardInterrupt
 
 
 def _with_numbers(prompt: Prompt) -> bool:

@@ -6,6 +6,7 @@ everything goes through ``fit``: nothing that is asked or told can move the curs
 """
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from enum import Enum
 from typing import Protocol
 
 from omagy_autoresearch.questions import Answer, Option, Prompt
+
+_CTRL_C = b"\x03"
+_MOST_TYPED = 1 << 20
 
 
 class Gesture(Enum):
@@ -93,8 +97,30 @@ def make_prompts(environment: Mapping[str, str], manner: Manner) -> Prompts:
 
 
 def forget_typed_ahead(fd: int) -> None:
-    """What was typed before a question could be read is no answer to it; a pipe keeps what it holds."""
+    """What was typed before a question could be read is no answer to it; a pipe keeps what it holds.
+
+    Raises KeyboardInterrupt when Ctrl-C was typed: where keys are read one by one it is a key like any other.
+    """
     import termios
 
-    with contextlib.suppress(termios.error):
-        termios.tcflush(fd, termios.TCIFLUSH)
+    with contextlib.suppress(termios.error, OSError):
+        if _CTRL_C in _typed_ahead(fd):
+            raise KeyboardInterrupt
+
+
+def _typed_ahead(fd: int) -> bytes:
+    """All that was typed at the terminal ``fd`` and not read yet. Raises termios.error for anything else."""
+    import termios
+
+    before = termios.tcgetattr(fd)
+    one_by_one = termios.tcgetattr(fd)
+    one_by_one[3] &= ~(termios.ICANON | termios.ECHO)
+    one_by_one[6][termios.VMIN] = one_by_one[6][termios.VTIME] = 0  # what is there, and no waiting
+    termios.tcsetattr(fd, termios.TCSANOW, one_by_one)
+    typed = b""
+    try:
+        while (part := os.read(fd, 1 << 16)) and len(typed) < _MOST_TYPED:
+            typed += part
+    finally:
+        termios.tcsetattr(fd, termios.TCSAFLUSH, before)
+    return typed
