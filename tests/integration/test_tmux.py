@@ -198,6 +198,7 @@ def test_attach_inside_the_runs_own_tmux_shows_no_session_within_itself(ws: Work
     clients = ("list-clients", "-F", "#{session_name}")
     wait_until(lambda: ws.tmux(*clients).stdout == f"{session_of(ws)}\n", "the client in the run's session")
     ws.tmux("detach-client", "-s", f"={session_of(ws)}")
+    screen.wait("[detached", full_screen=True)  # a client that is leaving would take what is typed
     screen.omagy("attach")
     assert "C-b C-b d leave" not in screen.wait("C-b d leave", full_screen=True)
     ws.tmux("kill-session", "-t", "own")
