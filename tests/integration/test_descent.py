@@ -65,3 +65,16 @@ def test_a_commit_without_a_change_brings_itself(ws: Workspace) -> None:
     same = ws.git("commit-tree", "-p", base, "-m", "same", f"{base}^{{tree}}")
     found = brought(lane_git(ws), same, base)
     assert (found.descends, found.difference.changes, found.objects[0]) == (True, (), same.encode())
+
+
+def test_a_link_to_a_commit_is_seen_whatever_the_repository_says_of_it(ws: Workspace) -> None:
+    """A candidate can commit a .gitmodules that has git ignore the link beside it."""
+    base = ws.git("rev-parse", "HEAD")
+    ws.write(".gitmodules", '[submodule "hidden"]\n\tpath = hidden\n\tignore = all\n')
+    ws.git("add", "-A")
+    ws.git("update-index", "--add", "--cacheinfo", f"160000,{base},hidden")
+    one = ws.git("commit-tree", "-p", base, "-m", "one", ws.git("write-tree"))
+    two = ws.git("commit-tree", "-p", one, "-m", "two", f"{one}^{{tree}}")
+    for commit in (one, two):
+        changed = [change.path for change in brought(lane_git(ws), commit, base).difference.changes]
+        assert changed == [".gitmodules", "hidden"]

@@ -8,7 +8,10 @@ from omagy_supervisor.adapters.git.lane_git import LaneGit
 from omagy_supervisor.adapters.git.trees import new_objects, read_difference
 from omagy_supervisor.ports import Difference
 
-_DIFFERENCE = ("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff")
+_DIFFERENCE = (
+    *("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff"),
+    "--ignore-submodules=none",  # whatever a .gitmodules in the lane says of its own links
+)
 _ONE_COMMIT = (*_DIFFERENCE, "-t", "-m", "--root", "--always", "--no-abbrev", "--pretty=format:%T %P")
 
 
