@@ -6,6 +6,7 @@ What stands there is whole: it is copied aside and moved to its place, so a copy
 import contextlib
 import filecmp
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def held_out_files(plan: RunPlan, folder: Path) -> Iterator[None]:
 def remove_held_out(plan: RunPlan, folder: Path) -> None:
     """Take them out of ``folder``. Where a supervisor died during the check they are still there."""
     settings = plan.contract.evaluator.holdout
+    remove(_aside(folder))
     for name in settings.files if settings is not None else ():
         _clear_way(folder, folder / name)
         remove(folder / name)
@@ -61,19 +63,34 @@ def _copy(source: Path, folder: Path, name: str, key: str) -> None:
 
     It replaces whatever stands in its place.
     """
-    target, half = folder / name, folder.with_name(f"{folder.name}.copying")
+    target, aside = folder / name, _aside(folder)
+    half = aside / name  # of the same name: a link in it may lead through its own folder
     try:
-        remove(half)
+        remove(aside)
+        half.parent.mkdir(parents=True)
         _copy_to(source, half)
         _clear_way(folder, target)
         remove(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        half.rename(target)
+        _move(half, target)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            remove(half)
         problem = f"{key}: {name} cannot be copied into the lane: {error}"
         raise BlockedError(problem, "mend the path in sandbox.md") from None
+    finally:
+        with contextlib.suppress(OSError):
+            remove(aside)
+
+
+def _move(half: Path, target: Path) -> None:
+    """A folder that nobody may write cannot be moved, so it may be written for that moment."""
+    mode = half.stat().st_mode
+    half.chmod(mode | stat.S_IWUSR)
+    half.rename(target)
+    target.chmod(mode)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.copying")
 
 
 def _copy_to(source: Path, target: Path) -> None:

@@ -693,13 +693,22 @@ def test_something_else_in_the_admin_folder_does_not_stop_git(place: Place, name
     place.comes_back()
 
 
-@pytest.mark.parametrize("name", ["info/attributes", "info/exclude"])
+def test_a_lane_is_taken_away_with_its_branch_alone(place: Place) -> None:
+    """What its branch was made to stand for is somebody else's."""
+    main = place.ws.git("rev-parse", "main")
+    place.ws.git("symbolic-ref", place.ref, "refs/heads/main")
+    place.lane.remove()
+    assert place.ws.git("rev-parse", "main") == main
+    assert place.ws.git("for-each-ref", place.ref) == ""
+
+
+@pytest.mark.parametrize("name", ["info/attributes", "info/exclude", "objects/info/alternates"])
 def test_a_pipe_among_the_shared_settings_does_not_stop_git(place: Place, name: str) -> None:
     path = place.ws.root / ".git" / name
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    place.lane = place.made()
+    place.lane = place.made(patience_s=4)
     place.lane.status()
     place.comes_back()
 

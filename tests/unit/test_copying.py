@@ -73,3 +73,25 @@ def test_a_copy_replaces_what_a_session_put_in_its_place(lane: Path, stands: Cal
     assert (lane / ".env").read_text() == "mine"
     assert (lane / "data").is_dir()
     assert not (lane / "data").is_symlink()
+
+
+def test_links_inside_a_copied_folder_stay_links_however_they_name_it(lane: Path) -> None:
+    """One that names its own folder would be followed into itself without end."""
+    data = lane.with_name("repo") / "sub/data"
+    (data / "v1").mkdir(parents=True)
+    (data / "current").symlink_to("../data/v1")
+    (data / "itself").symlink_to("../data")
+    copy_in(copying(lane, "sub/data"), lane)
+    copied = lane / "sub/data"
+    assert (copied / "current").readlink() == Path("../data/v1")
+    assert (copied / "itself").readlink() == Path("../data")
+
+
+def test_a_folder_that_nobody_may_write_is_copied_as_it_is(lane: Path) -> None:
+    """As data sets often are."""
+    data = lane.with_name("repo") / "data"
+    data.mkdir()
+    (data / "a").write_text("a")
+    data.chmod(0o555)
+    copy_in(copying(lane, "data"), lane)
+    assert ((lane / "data/a").read_text(), stat.S_IMODE((lane / "data").stat().st_mode)) == ("a", 0o555)

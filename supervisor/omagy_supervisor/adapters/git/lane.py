@@ -101,7 +101,7 @@ class GitLane:
         self._remove_half_made()
         refs = self._repository.line(self._root, "for-each-ref", "--format=%(refname)", ref_root(self._plan.run_id))
         for ref in (*refs.split(), self._ref):
-            self._repository.status(self._root, "update-ref", "-d", ref)
+            self._repository.status(self._root, "update-ref", "--no-deref", "-d", ref)
         if not any(self.worktree.parent.glob("autoresearch-*")):
             remove_exclude_block(self.common_dir)
             with contextlib.suppress(OSError):

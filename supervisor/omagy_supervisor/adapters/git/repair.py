@@ -20,7 +20,7 @@ _HEAD = re.compile(
     rb"(?:ref:\s*refs/(?!\S*(?:\.\.|//|@\{|/\.|\.lock(?:/|\s|$)|[/.](?:\s|$)))[^\x00-\x20\x7f~^:?*\[\\]+"
     rb"|[0-9a-f]{40}(?:[0-9a-f]{24})?)\s*"
 )
-_SHARED = ("info/attributes", "info/exclude", "info/sparse-checkout")
+_SHARED = ("info/attributes", "info/exclude", "info/sparse-checkout", "objects/info/alternates")
 _SMALL = 1 << 16
 
 
