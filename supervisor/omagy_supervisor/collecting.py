@@ -37,7 +37,8 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     candidate = artifact if isinstance(artifact, Candidate) else None
     status = _look(world, candidate)
     moved = status.head not in ("", spec.base_commit)
-    pinned, incomplete = _pin(world, spec, status.head) if moved else (None, "")
+    ref = candidate_ref(spec.run_id, spec.iteration, spec.attempt)
+    pinned, incomplete = _pin(world, ref, status.head, spec.base_commit) if moved else (None, "")
     _pin_strayed_branch(world, spec, status)
     problem = artifact.reason if isinstance(artifact, Malformed) else ""
     if candidate is not None and candidate.status is CandidateStatus.CANDIDATE:
@@ -64,12 +65,13 @@ def _look(world: World, candidate: Candidate | None) -> LaneStatus:
     return world.lane.take_over() if goes_on else status
 
 
-def _pin(world: World, spec: SessionSpec, head: str) -> tuple[Pinned | None, str]:
+def _pin(world: World, ref: str, commit: str, base: str) -> tuple[Pinned | None, str]:
     """Keep what the session committed, or say why it cannot be kept."""
-    if _changed(world) == ALTERNATES:
+    if ALTERNATES in _changed(world):
+        world.lane.leave_out(commit)
         return None, f"git's {ALTERNATES} changed: what was committed may lie outside the repository"
     try:
-        return world.lane.pin(candidate_ref(spec.run_id, spec.iteration, spec.attempt), head, spec.base_commit), ""
+        return world.lane.pin(ref, commit, base), ""
     except IncompleteCommitError as error:
         return None, error.message
 
@@ -82,18 +84,18 @@ def _violation(world: World, difference: Difference, head: str, surface: Surface
     unfit = world.lane.unfit(head, difference.changes)
     if unfit:
         return f"{shown_path(unfit)}: a file of that name is refused, so no checkout can hold it"
-    changed = _changed(world)
+    changed = " and ".join(_changed(world))
     return f"git's {changed} changed, which can change what files contain" if changed else ""
 
 
-def _changed(world: World) -> str:
-    """The file of git's, obeyed whatever we say, that is not as it was when this run's first session was started."""
+def _changed(world: World) -> list[str]:
+    """The files of git's, obeyed whatever we say, that are not as when this run's first session was started."""
     note, now = world.folder.obeyed, world.lane.obeyed()
     before = _noted(note)
     if before is None:
         write_atomic(note, msgspec.json.encode(now))
-        return ""
-    return next((name for name, old in before.items() if now.get(name, "") != old), "")
+        return []
+    return [name for name, old in before.items() if now.get(name, "") != old]
 
 
 def _noted(path: Path) -> dict[str, str] | None:
@@ -104,11 +106,12 @@ def _noted(path: Path) -> dict[str, str] | None:
 
 def refuse_changed_files(world: World) -> None:
     """git cannot be told to leave them out, and a session may have planted them. Raises RepositoryError."""
-    name = _changed(world)
-    if name:
+    names = _changed(world)
+    if names:
+        shown = " and ".join(str(world.lane.common_dir / name) for name in names)
         raise RepositoryError(
-            f"git's {name} changed since this run began, and can change what files contain",
-            f"look at {world.lane.common_dir / name}; put it back as it was, then resume",
+            f"git's {' and '.join(names)} changed since this run began, and can change what files contain",
+            f"look at {shown}; put back what was there, then resume",
             recoverable=True,
         )
 
@@ -142,8 +145,7 @@ def _pin_strayed_branch(world: World, spec: SessionSpec, status: LaneStatus) -> 
         return
     tip = world.lane.branch_tip()
     if tip is not None and tip not in (spec.base_commit, status.head):
-        with contextlib.suppress(IncompleteCommitError):
-            world.lane.pin(strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
+        _pin(world, strayed_ref(spec.run_id, spec.iteration, spec.attempt), tip, spec.base_commit)
 
 
 def _integrity(world: World, spec: SessionSpec, candidate: Candidate, head: str, pinned: Pinned | None) -> str:

@@ -178,6 +178,10 @@ class Lane(Protocol):
         """
         ...
 
+    def leave_out(self, commit: str) -> None:
+        """Have no ref or log name ``commit``, whose objects may be gone one day: git could clean up no more."""
+        ...
+
     def unfit(self, commit: str, changes: Sequence[Change]) -> str:
         """The path for which no checkout can hold ``commit`` (one below ``.git``, say); empty when one can.
 

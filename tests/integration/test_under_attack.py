@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 
 import psutil
@@ -172,6 +173,9 @@ def test_a_removed_lock_lets_no_second_supervisor_in(mission: Workspace, second:
 ELSEWHERE = {
     "an alternate": 'echo "$e" >> $c/objects/info/alternates; '
     "GIT_OBJECT_DIRECTORY=$e GIT_ALTERNATE_OBJECT_DIRECTORIES=$c/objects git commit -qam 5",
+    "an alternate, and other attributes": 'echo "$e" >> $c/objects/info/alternates; '
+    'mkdir -p $c/info; echo "* text" >> $c/info/attributes; '
+    "GIT_OBJECT_DIRECTORY=$e GIT_ALTERNATE_OBJECT_DIRECTORIES=$c/objects git commit -qam 5",
     "a link": 'git commit -qam 5; o=$c/objects/$(git rev-parse HEAD | sed "s|..|&/|"); mv $o $e/x; ln -s $e/x $o',
     "a linked folder": "git commit -qam 5; o=$c/objects/$(git rev-parse HEAD | cut -c 1-2); mv $o $e; ln -s $e/?? $o",
 }
@@ -186,6 +190,17 @@ def test_a_commit_that_lies_outside_the_repository_is_not_kept(mission: Workspac
     assert done.returncode == 0, done.stderr
     assert mission.decisions() == ["baseline", "error"]
     assert "outside the repository" in reasons(mission)[1]
+
+
+@pytest.mark.parametrize("then", ["true", "git checkout -q --detach HEAD~1"], ids=["at it", "beside it"])
+def test_git_can_still_clean_up_once_a_commit_outside_is_gone(mission: Workspace, tmp_path: Path, then: str) -> None:
+    """No ref or log of a run may name it."""
+    prepare = f"c=$(git rev-parse --git-common-dir); e={tmp_path}/elsewhere; mkdir $e; echo 5 > value.txt; "
+    mission.plan(i1=[*sh(f"{prepare}{ELSEWHERE['an alternate']}; {then}"), {"artifact": {}}])
+    assert mission.launch("--max-iterations", "1").returncode == 0
+    shutil.rmtree(tmp_path / "elsewhere")
+    (mission.root / ".git/objects/info/alternates").unlink()
+    mission.git("gc", "--quiet")
 
 
 # -- one run in a repository, whatever the worktree

@@ -91,6 +91,9 @@ class StandingLane:
     def dependency_key(self, commit: str) -> str:
         return ""
 
+    def leave_out(self, commit: str) -> None:
+        raise NotImplementedError
+
     def obeyed(self) -> Mapping[str, str]:
         return {}
 

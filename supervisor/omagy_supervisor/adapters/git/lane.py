@@ -243,9 +243,12 @@ class GitLane:
         self._saved.add(commit)
         return Pinned(found.descends, found.difference)
 
-    def _incomplete(self, commit: str, why: str) -> IncompleteCommitError:
+    def leave_out(self, commit: str) -> None:
         self._saved.add(commit)
         self._broken = True
+
+    def _incomplete(self, commit: str, why: str) -> IncompleteCommitError:
+        self.leave_out(commit)
         return IncompleteCommitError(f"the objects of {commit[:12]} are not complete: {why}")
 
     def _update_ref(self, ref: str, commit: str) -> None:
