@@ -1,12 +1,32 @@
 """Which run is active in a repository: the lock says whether, the pointer says which (contract section 3)."""
 
+from pathlib import Path
+
 from omagy_supervisor.adapters.lock import Pointer, lock_is_held, read_pointer
 from omagy_supervisor.paths import StateRoot
 
 
+def supervisor_lives(root: StateRoot) -> bool:
+    """True while a supervisor lives in the repository, in whichever worktree of it."""
+    return lock_is_held(root.lock) or works_without_lock(root)
+
+
+def works_without_lock(root: StateRoot) -> bool:
+    """True when a supervisor lives whose lock a session, or a person, removed: it holds its journal, too."""
+    pointer = last_pointer(root)
+    if pointer is None or not pointer.active:
+        return False
+    return lock_is_held(place_of(pointer, root).run(pointer.run_id).journal)
+
+
+def place_of(pointer: Pointer, root: StateRoot) -> StateRoot:
+    """Where the records of the run are that ``pointer``, which was found from ``root``, names."""
+    return StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+
+
 def active_pointer(root: StateRoot) -> Pointer | None:
     """What is known of the run whose supervisor lives, in whichever worktree of the repository."""
-    return last_pointer(root) if lock_is_held(root.lock) else None
+    return last_pointer(root) if supervisor_lives(root) else None
 
 
 def last_pointer(root: StateRoot) -> Pointer | None:
@@ -22,7 +42,7 @@ def active_run(root: StateRoot) -> str | None:
 
 def is_supervised(root: StateRoot, run_id: str) -> bool:
     """True unless it is certain that no supervisor of ``run_id`` lives: one that starts is not in the pointer yet."""
-    if not lock_is_held(root.lock):
+    if not supervisor_lives(root):
         return False
     pointer = read_pointer(root.shared_pointer)
     if pointer is None or not pointer.active:

@@ -18,10 +18,10 @@ from omagy_autoresearch.remedies import remedy_of
 from omagy_autoresearch.run import Applying, Deciding, Evaluating, InSession, Preparing, RunState
 from omagy_autoresearch.steps import EndRun, next_step
 from omagy_autoresearch.summary import handoff
-from omagy_supervisor.active import last_pointer
+from omagy_supervisor.active import last_pointer, place_of, works_without_lock
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import FileJournal, read_journal
-from omagy_supervisor.adapters.lock import Pointer, RunLock, lock_is_held, write_pointer
+from omagy_supervisor.adapters.lock import Pointer, RunLock, write_pointer
 from omagy_supervisor.adapters.processes import start_mark
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.bootstrap import make_records, make_stops, make_terminal, make_world
@@ -173,7 +173,7 @@ def _locked(root: StateRoot) -> Iterator[None]:
         raise StorageError(f"{root.lock} cannot be locked: {error.strerror}") from None
     if not free:
         raise another_run_active(root)
-    if _works_without_lock(root):
+    if works_without_lock(root):
         lock.release()
         raise another_run_active(root)
     try:
@@ -182,21 +182,12 @@ def _locked(root: StateRoot) -> Iterator[None]:
         lock.release()
 
 
-def _works_without_lock(root: StateRoot) -> bool:
-    """True when a supervisor lives whose lock a session, or a person, removed: it holds its journal, too."""
-    pointer = last_pointer(root)
-    if pointer is None or not pointer.active:
-        return False
-    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
-    return lock_is_held(its_root.run(pointer.run_id).journal)
-
-
 def another_run_active(root: StateRoot) -> ContractError:
     """The refusal of a second run, with what can be done about the first."""
     pointer = last_pointer(root)
     if pointer is None or is_of_the_run_before(pointer):  # its supervisor is just starting
         return ContractError(f"a run is starting in {root.repo_root}: one run at a time", "omagy autoresearch list")
-    run, its_root = pointer.run_id, StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    run, its_root = pointer.run_id, place_of(pointer, root)
     way = its_root.way_from(root)
     where = f"{its_root.repo_root}{', a worktree of the same repository' if way else ''}"
     return ContractError(
@@ -221,6 +212,7 @@ def _point_to(root: StateRoot, run_id: str, settings: Settings, *, active: bool)
         tmux_socket=settings.tmux_socket,
         repo_root=str(root.repo_root),
     )
+    make_folder(root.shared)  # a session, or a person, may have removed it
     write_pointer(root.shared_pointer, pointer)
     write_pointer(root.pointer, pointer)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.names import evaluator_cookie, sessions_cookie
 from omagy_autoresearch.run import InSession, RunState
-from omagy_supervisor.active import last_pointer
+from omagy_supervisor.active import last_pointer, place_of
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.journal import read_journal
 from omagy_supervisor.adapters.processes import SystemProcesses
@@ -28,7 +28,7 @@ def end_session_of_interrupted_run(root: StateRoot, run_id: str) -> None:
     pointer = last_pointer(root)
     if pointer is None or not pointer.active or pointer.run_id == run_id:
         return
-    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    its_root = place_of(pointer, root)
     folder = its_root.run(pointer.run_id)
     state = _state(folder)
     if state is not None:

@@ -6,14 +6,13 @@ import os
 import signal
 import threading
 from dataclasses import dataclass
-from pathlib import Path
 
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import StopMode
-from omagy_supervisor.active import active_pointer
+from omagy_supervisor.active import active_pointer, place_of, supervisor_lives
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.lock import Pointer, lock_is_held
+from omagy_supervisor.adapters.lock import Pointer
 from omagy_supervisor.adapters.processes import is_same
 from omagy_supervisor.files import write_atomic
 from omagy_supervisor.machine import this_machine
@@ -35,8 +34,8 @@ class Stopping:
 
     @property
     def ended(self) -> bool:
-        """The lock is the supervisor's life: it goes when the supervisor goes, however it goes."""
-        return not lock_is_held(self.root.lock)
+        """Its locks are the supervisor's life: they go when the supervisor goes, however it goes."""
+        return not supervisor_lives(self.root)
 
     @property
     def can_go_on(self) -> bool:
@@ -54,7 +53,7 @@ def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping
     run = pointer.run_id
     if run_id is not None and run_id != run:
         raise ContractError(f"run {run_id} is not active; the active run is {run}")
-    its_root = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    its_root = place_of(pointer, root)
     try:
         write_atomic(its_root.run(run).stop_request, json.dumps({"mode": mode}).encode(), durable=False)
     except StorageError:

@@ -2,14 +2,13 @@
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from omagy_autoresearch.errors import ContractError, OmagyError
 from omagy_autoresearch.mode_change import Change, repair
 from omagy_autoresearch.mode_scope import inventory_of, run_entry
 from omagy_autoresearch.workflow import Denied, Mode, transition
-from omagy_supervisor.active import active_pointer, last_pointer
+from omagy_supervisor.active import active_pointer, last_pointer, place_of
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
 from omagy_supervisor.paths import StateRoot, worktrees
 from omagy_supervisor.workflow_store import held, mend, now
@@ -61,7 +60,7 @@ def clear_run(root: StateRoot) -> dict[str, Any]:
     last = pointer or last_pointer(root)
     if last is None:
         return {"run_id": None, "stopped": False, "outcome": None}
-    place = StateRoot(Path(last.repo_root)) if last.repo_root else root
+    place = place_of(last, root)
     outcome = None
     with contextlib.suppress(ContractError):  # it says what is known, and its records may be damaged
         manifest = read_manifest(place.run(last.run_id))

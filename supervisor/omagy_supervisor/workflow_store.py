@@ -12,9 +12,9 @@ from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.mode_change import repair
 from omagy_autoresearch.mode_scope import Entry, Scope, run_entry
 from omagy_autoresearch.workflow import Mode
-from omagy_supervisor.active import last_pointer
+from omagy_supervisor.active import last_pointer, supervisor_lives
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.adapters.lock import RunLock, lock_is_held
+from omagy_supervisor.adapters.lock import RunLock
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
 from omagy_supervisor.files import is_folder, make_folder
 from omagy_supervisor.paths import StateRoot
@@ -56,7 +56,7 @@ def held(root: StateRoot) -> Iterator[WorkflowFiles]:
 def scope_of(files: WorkflowFiles, root: StateRoot, session_id: str | None) -> Scope:
     """What counts in a scope right now: its files, and the run of the repository."""
     scope = files.scope(session_id)
-    if not lock_is_held(root.lock):
+    if not supervisor_lives(root):
         return scope
     return scope._replace(run_lives=True, run=None if session_id else _run_entry(root, scope))
 

@@ -170,6 +170,23 @@ def test_a_removed_lock_lets_no_second_supervisor_in(mission: Workspace, second:
     assert mission.decisions(run_id) == ["baseline", "keep"]
 
 
+def test_a_run_whose_lock_was_removed_is_seen_and_can_be_stopped(mission: Workspace) -> None:
+    """A launch that is refused for its sake says how; until it has ended nothing calls it over."""
+    remove = sh('rm -rf "$(git rev-parse --git-common-dir)/omagy"')
+    mission.plan(i1=[*remove, {"print": "working"}, {"hang": True}])
+    process = mission.start_launch()
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(1, "working")
+    assert f"omagy autoresearch stop {run_id}" in mission.launch().stderr
+    assert "in session" in mission.omagy("autoresearch", "status").stdout
+    assert "in session" in mission.omagy("hud").stdout
+    assert "autoresearch is active" in mission.omagy("state", "read", "autoresearch").stdout
+    stopped = mission.omagy("autoresearch", "stop", run_id)
+    assert stopped.returncode == 0, stopped.stderr
+    assert mission.manifest(run_id)["lifecycle_outcome"] == "userinterlude"
+    process.communicate(timeout=PATIENCE_S)
+
+
 ELSEWHERE = {
     "an alternate": 'echo "$e" >> $c/objects/info/alternates; '
     "GIT_OBJECT_DIRECTORY=$e GIT_ALTERNATE_OBJECT_DIRECTORIES=$c/objects git commit -qam 5",

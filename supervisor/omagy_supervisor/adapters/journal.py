@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import threading
 import zlib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.events import Record
 from omagy_supervisor.files import cannot_write, fsync_dir, write_all
 
+_TRIES = 25
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(Record)
 
@@ -97,13 +99,18 @@ class FileJournal:
 
 def _lock(fd: int, path: Path) -> None:
     """Some network file systems have no locks: then the one of the repository has to do. Raises StorageError."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        raise StorageError(
-            f"{path} is open in another supervisor", f"stop that first: omagy autoresearch stop {path.parent.name}"
-        ) from None
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
-            raise
+    for _ in range(_TRIES):  # whoever only looks whether somebody holds it does so for a moment
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            threading.Event().wait(0.02)
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+                raise
+            return
+        else:
+            return
+    os.close(fd)
+    raise StorageError(
+        f"{path} is open in another supervisor", f"stop that first: omagy autoresearch stop {path.parent.name}"
+    )

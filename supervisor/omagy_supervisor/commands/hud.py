@@ -16,8 +16,8 @@ from omagy_autoresearch.lifecycle import normalise
 from omagy_autoresearch.mode_scope import parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import combination
-from omagy_supervisor.active import last_pointer
-from omagy_supervisor.adapters.lock import Pointer, lock_is_held
+from omagy_supervisor.active import last_pointer, place_of, supervisor_lives
+from omagy_supervisor.adapters.lock import Pointer
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
 from omagy_supervisor.files import read_regular
 from omagy_supervisor.options import Options, read_options
@@ -141,7 +141,7 @@ def _scopes(root: StateRoot, session_id: str | None) -> dict[str, str]:
 
 def _run(root: StateRoot) -> RunGlance | None:
     """The active run, else one that was interrupted, else one that ended not long ago."""
-    pointer, lives = last_pointer(root), lock_is_held(root.lock)
+    pointer, lives = last_pointer(root), supervisor_lives(root)
     if pointer is None:
         return RunGlance("", "", "starting", 0) if lives else None
     manifest = _manifest(root, pointer)
@@ -152,7 +152,7 @@ def _run(root: StateRoot) -> RunGlance | None:
 
 
 def _manifest(root: StateRoot, pointer: Pointer) -> Mapping[str, Any] | None:
-    place = StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+    place = place_of(pointer, root)
     try:
         return loads_object(read_regular(place.run(pointer.run_id).manifest, _LIMIT) or b"")
     except (ValueError, JsonProblem):

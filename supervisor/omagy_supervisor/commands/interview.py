@@ -17,12 +17,12 @@ from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.questions import Option
+from omagy_supervisor.active import supervisor_lives
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.codex.install import find_codex
 from omagy_supervisor.adapters.drafts import DraftFiles
 from omagy_supervisor.adapters.git.facts import RepositoryFacts, find_repository, is_ignored, is_lane, uncommitted
 from omagy_supervisor.adapters.interrupts import Interrupts
-from omagy_supervisor.adapters.lock import lock_is_held
 from omagy_supervisor.arguments import SEEDS, Arguments
 from omagy_supervisor.bootstrap import users_git
 from omagy_supervisor.commands.background import background
@@ -237,7 +237,7 @@ class _Intake:
                 f"{state.draft.place} exists already, and a mission is never overwritten; choose another name"
             )
         root = StateRoot(self.facts.root)
-        if lock_is_held(root.lock):
+        if supervisor_lives(root):
             found.append(_shown(another_run_active(root)))
         agent = self._with_agent(state.answers.get(QuestionId.AGENT, "codex"))
         for refuses in (

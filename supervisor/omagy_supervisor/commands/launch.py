@@ -13,6 +13,7 @@ from omagy_autoresearch.mission import Budget, Contract, Mission
 from omagy_autoresearch.names import RESULTS, branch_name, numbered, run_id, run_tag, slugify, worktree_name
 from omagy_autoresearch.plan import AgentChoice, AgentKind, CodexSandbox, RunPlan
 from omagy_autoresearch.spending import most_it_can_cost
+from omagy_supervisor.active import supervisor_lives
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.codex.install import find_codex, looks_logged_in
 from omagy_supervisor.adapters.git.commands import Git, settled_settings
@@ -28,7 +29,7 @@ from omagy_supervisor.adapters.git.facts import (
     submodules,
     uncommitted,
 )
-from omagy_supervisor.adapters.lock import lock_is_held, read_pointer
+from omagy_supervisor.adapters.lock import read_pointer
 from omagy_supervisor.adapters.missions import read_mission
 from omagy_supervisor.arguments import Arguments
 from omagy_supervisor.bootstrap import users_git
@@ -157,7 +158,7 @@ def refuse_paths(git: Git, facts: RepositoryFacts, contract: Contract) -> None:
 def _lock_notes(root: StateRoot) -> list[str]:
     """Refuses while a run is active; a run whose supervisor died is only mentioned."""
     pointer = read_pointer(root.pointer)
-    if lock_is_held(root.lock):
+    if supervisor_lives(root):
         raise another_run_active(root)
     if pointer is not None and pointer.active and root.run(pointer.run_id).journal.exists():
         resume = f"omagy autoresearch --resume {pointer.run_id}"

@@ -5,8 +5,8 @@ from pathlib import Path
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.plan import AgentChoice, Overrides
 from omagy_autoresearch.run import RunState
+from omagy_supervisor.active import supervisor_lives
 from omagy_supervisor.adapters.journal import read_journal
-from omagy_supervisor.adapters.lock import lock_is_held
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.arguments import Arguments
 from omagy_supervisor.bootstrap import make_lane
@@ -44,7 +44,7 @@ def resume(arguments: Arguments, settings: Settings) -> int:
 def _refuse(root: StateRoot, run_id: str, settings: Settings, *, save_leftovers: bool) -> RunState:
     """The run's state, when nothing speaks against going on. The supervisor looks once more under its lock."""
     manifest = require_manifest(root, run_id)
-    if lock_is_held(root.lock):
+    if supervisor_lives(root):
         raise another_run_active(root)
     mend(root, None)  # a supervisor that was killed may have left its run in the active set
     refuse_beside_modes(root)

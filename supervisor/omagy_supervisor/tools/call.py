@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from omagy_autoresearch.errors import ContractError, OmagyError
+from omagy_supervisor.active import place_of
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import read_pointer
 from omagy_supervisor.commands.chosen import refuse_unwritable_name
@@ -61,7 +62,7 @@ class Call:
         pointer = read_pointer(root.shared_pointer)
         if self.caller.run_id is None or pointer is None or pointer.run_id != self.caller.run_id:
             return root
-        return StateRoot(Path(pointer.repo_root)) if pointer.repo_root else root
+        return place_of(pointer, root)
 
     def _folder(self, named: str | None) -> Path:
         folder = self.caller.folder if named is None else Path(named)
