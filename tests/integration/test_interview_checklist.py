@@ -118,6 +118,20 @@ def test_a_name_is_free_again_once_its_mission_is_gone(numbers: Workspace, talk:
         shutil.rmtree(numbers.root / "missions")
 
 
+def test_a_limit_of_the_command_line_can_be_refined_like_any_answer(numbers: Workspace, talk: Talk) -> None:
+    """The run has the limit that the review showed last."""
+    numbers.plan(default=[{"artifact": {"status": "noop"}}])
+    dialogue = seeded(talk, "--foreground", "--max-iterations", "3", "--agent", numbers.agent)
+    dialogue.enter("Longest time", "What may change?", "What must keep working?", "What must nobody change?")
+    dialogue.expect("Launch it, or refine further?")
+    dialogue.choose("refine further")
+    dialogue.choose("When should it stop?")
+    dialogue.say("1 iteration")
+    dialogue.choose("write the mission and start a run")
+    assert dialogue.end() == 0
+    assert numbers.decisions() == ["baseline", "noop"]
+
+
 def test_03_each_round_writes_the_canonical_draft_artifact(numbers: Workspace, talk: Talk) -> None:
     """With all headings and a record beside it after every answer, and nothing else in the repository."""
     before = numbers.users_side()

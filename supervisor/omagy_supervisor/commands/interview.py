@@ -31,7 +31,7 @@ from omagy_supervisor.commands.claiming import Claim
 from omagy_supervisor.commands.inferring import infer
 from omagy_supervisor.commands.interviewing import Acts, Conversation, End
 from omagy_supervisor.commands.launch import budget_with_flags, choose_agent, launch, refuse_inside_session
-from omagy_supervisor.commands.seeding import given_answers, merged, read_seeds
+from omagy_supervisor.commands.seeding import BUDGET_FLAGS, given_answers, merged, read_seeds
 from omagy_supervisor.commands.trying import try_out
 from omagy_supervisor.daemon import another_run_active
 from omagy_supervisor.paths import StateRoot
@@ -251,7 +251,9 @@ class _Intake:
         return found
 
     def _with_agent(self, agent: str) -> Arguments:
-        values = {name: value for name, value in self.arguments.values.items() if name not in SEEDS}
+        """What the command line says beside the answers that it gave: those may have been changed since."""
+        answered = (*SEEDS, *BUDGET_FLAGS)
+        values = {name: value for name, value in self.arguments.values.items() if name not in answered}
         return replace(self.arguments, values={**values, "--agent": agent})
 
     def _end(self, end: End, ready: Ready) -> int:

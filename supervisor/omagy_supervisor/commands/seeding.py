@@ -11,7 +11,7 @@ from omagy_autoresearch.placeholder import placeholder
 from omagy_autoresearch.spelling import nearest
 from omagy_supervisor.arguments import Arguments
 
-_BUDGET_FLAGS = {"--max-iterations": "{} iterations", "--max-wall-time": "{}"}
+BUDGET_FLAGS = {"--max-iterations": "{} iterations", "--max-wall-time": "{}"}
 
 
 def read_seeds(arguments: Arguments) -> Seeds:
@@ -39,7 +39,7 @@ def read_seeds(arguments: Arguments) -> Seeds:
         keep_policy=KeepPolicy(policy) if policy else None,
         slug=slug,
         agent=values.get("--agent", ""),
-        budget=", ".join(shown.format(values[flag]) for flag, shown in _BUDGET_FLAGS.items() if flag in values),
+        budget=", ".join(shown.format(values[flag]) for flag, shown in BUDGET_FLAGS.items() if flag in values),
     )
 
 
