@@ -34,7 +34,7 @@ from omagy_supervisor.settings import Settings, environment_for_programs
 from omagy_supervisor.world import World
 
 
-def users_git(settings: Settings, folder: Path, settled: Sequence[str] = ()) -> Git:
+def users_git(settings: Settings, folder: Path, settled: Sequence[bytes] = ()) -> Git:
     """git as omagy uses it, with what is kept of the user's configuration, ``settled`` as it was earlier."""
     carried, identity = carried_settings(settings.environment, folder, settled)
     return Git(carried, identity)

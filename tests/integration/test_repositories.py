@@ -1,5 +1,6 @@
 """Repositories as people have them: large, oddly named, configured in every way; none of them is touched by a run."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -283,6 +284,19 @@ def test_filters_of_the_users_configuration_are_applied(ws: Workspace) -> None:
     assert (ws.lane() / "missions/m/more.swap").read_text() == "more\n"
     assert ws.git("show", f"{ws.manifest()['baseline_commit']}:missions/m/more.swap") == "MORE"
     assert ws.git("status", "--porcelain", cwd=ws.lane()) == ""
+
+
+def test_a_path_in_the_users_configuration_need_be_no_text(ws: Workspace) -> None:
+    """It is kept for the life of the run as git has it."""
+    ws.mission("budget:\n  max_iterations: 1\n")
+    ws.plan(i1=[{"write": {"value.txt": "2", "junk": "x"}}, {"commit": "two"}, {"artifact": {}}])
+    ignored = ws.root.parent / os.fsdecode(b"\xe9")
+    ignored.write_text("junk\n")
+    ws.git("config", "--global", "core.excludesFile", str(ignored))
+    ws.commit()
+    done = ws.launch()
+    assert done.returncode == 0, done.stderr
+    assert ws.decisions() == ["baseline", "keep"]
 
 
 def test_twenty_thousand_files_are_no_burden(ws: Workspace) -> None:

@@ -204,13 +204,13 @@ def _hint(err: str) -> str:
     return ""
 
 
-def settled_settings(environment: Mapping[str, str], folder: Path) -> tuple[str, ...]:
-    """What the user's and the repository's configuration say now of what files hold."""
-    return tuple(carried_settings(environment, folder)[0][-len(_SETTLED) - 1 :])
+def settled_settings(environment: Mapping[str, str], folder: Path) -> tuple[bytes, ...]:
+    """What the user's and the repository's configuration say now of what files hold. A path need be no text."""
+    return tuple(map(os.fsencode, carried_settings(environment, folder)[0][-len(_SETTLED) - 1 :]))
 
 
 def carried_settings(
-    environment: Mapping[str, str], folder: Path, settled: Sequence[str] = ()
+    environment: Mapping[str, str], folder: Path, settled: Sequence[bytes] = ()
 ) -> tuple[list[str], tuple[str, str]]:
     """What our own git calls keep of the user's configuration, and the identity for our commits.
 
@@ -228,7 +228,11 @@ def carried_settings(
         if scope in ("system", "global") and _CARRIED.match(key.lower()):
             settings.append(f"{key}={value}")
     defaults = {**_SETTLED, "core.excludesFile": _ignored_by_default(environment)}
-    settings += settled or [f"{key}={values.get(key.lower(), default)}" for key, default in defaults.items()]
+    settings += (
+        map(os.fsdecode, settled)
+        if settled
+        else [f"{key}={values.get(key.lower(), default)}" for key, default in defaults.items()]
+    )
     name, email = values.get("user.name"), values.get("user.email")
     return settings, (name, email) if name and email else _IDENTITY
 
