@@ -156,7 +156,7 @@ def rewrite_records(root: StateRoot, run_id: str) -> RunState:
             asked = asked_words(state, QuestionFiles(root.state))
             records.write_end(state, handoff(state, str(folder.root), records.kept(), question=asked))
         else:
-            records.write_manifest(state)
+            records.reopen(state)
     mend(root, None)  # its supervisor died with the run in the active set
     return state
 

@@ -77,6 +77,16 @@ def tmux_server(ws: Workspace) -> psutil.Process:
 # -- refusals
 
 
+def test_rebuild_leaves_no_handoff_of_an_end_that_the_journal_has_not(ws: Workspace) -> None:
+    """Whoever killed a resume before it took the handoff away is not told that the run has ended."""
+    run_id = interrupted(ws)
+    journal, handoff = ws.folder() / "journal.jsonl", ws.folder() / "handoff.md"
+    assert handoff.exists()
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    assert ws.omagy("autoresearch", "rebuild", run_id).returncode == 0
+    assert not handoff.exists()
+
+
 def test_a_run_that_does_not_exist_is_refused_with_the_runs_there_are(ws: Workspace) -> None:
     """A mistyped id is answered with the known ones."""
     run_id = interrupted(ws)
