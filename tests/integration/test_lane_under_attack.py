@@ -598,6 +598,7 @@ def part(ws: Workspace) -> Place:
         "git config core.sparseCheckoutCone true; git sparse-checkout set missions rest; echo 9 > rest/more.txt",
         "ln -s $HOME/rest rest",
         "mkdir -p rest/more.txt; echo 9 > rest/more.txt/more.txt",
+        "printf 'DIRC and no more' > $i/../index",
     ],
 )
 @pytest.mark.parametrize("life", ["same", "next"])
@@ -669,6 +670,16 @@ def test_a_link_to_a_pipe_does_not_stop_git(place: Place) -> None:
     (place.folder / ".gitattributes").symlink_to(place.ws.root.parent / "pipe")
     place.lane = place.made()
     place.lane.status()
+    place.comes_back()
+
+
+@pytest.mark.parametrize("look", [GitLane.status, GitLane.take_over])
+def test_an_index_that_git_cannot_read_is_made_anew(place: Place, look: Callable[[GitLane], LaneStatus]) -> None:
+    """A session, or a power cut in the middle of it, would end every life of the run."""
+    (place.folder / "value.txt").write_text("9\n")
+    (place.lane.git_dir / "index").write_bytes(b"DIRC and no more")
+    place.lane = place.made()
+    assert look(place.lane).dirty == ("value.txt",)
     place.comes_back()
 
 

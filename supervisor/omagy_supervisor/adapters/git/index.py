@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from omagy_autoresearch.errors import RepositoryError
 from omagy_supervisor.adapters.git.lane_git import LaneGit
 from omagy_supervisor.files import remove
 
@@ -41,6 +42,10 @@ class LaneIndex:
         with contextlib.suppress(OSError), self._path.open("rb") as file:
             if file.read(4) == b"DIRC":
                 return
+        self.make_anew()
+
+    def make_anew(self) -> None:
+        """As HEAD says, whatever was in it."""
         for damaged in (self._path, self._path.with_name("index.lock")):
             remove(damaged)
         self._git.status("read-tree", "HEAD")
@@ -85,8 +90,14 @@ class LaneIndex:
                 path.unlink(missing_ok=True)
 
     def _hides_changes(self) -> bool:
-        """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them."""
-        rows = self._marked()
+        """True when entries are marked to look unchanged whatever the files hold: not even a reset looks at them.
+
+        So may be those of an index that git cannot read.
+        """
+        try:
+            rows = self._marked()
+        except RepositoryError:
+            return True
         return any(row[:1].islower() for row in rows) or bool(_present(self._worktree, rows))
 
     def remove_left_out(self) -> None:

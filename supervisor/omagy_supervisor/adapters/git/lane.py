@@ -168,15 +168,18 @@ class GitLane:
     def _clear_way(self) -> bool:
         """Away with what git does not get past; True when there was such a thing.
 
-        A link where a commit has a repository; or a HEAD that cannot be read, as a session's git syncs nothing and a
-        power cut can empty what it wrote. The lane then stands at what was kept: its files are to be saved.
+        A link where a commit has a repository; an index that cannot be read; or a HEAD that cannot be read, as a
+        session's git syncs nothing and a power cut can empty what it wrote. The lane then stands at what was kept:
+        its files are to be saved.
         """
-        rows = self._git.status("ls-files", "--stage", "-z")[1].split(b"\0")
-        linked = (os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000"))
+        unread, out, _ = self._git.status("ls-files", "--stage", "-z")
+        if unread:
+            self._index.make_anew()
+        linked = (os.fsdecode(row.partition(b"\t")[2]) for row in out.split(b"\0") if row.startswith(b"160000"))
         links = [self.worktree / path for path in linked if (self.worktree / path).is_symlink()]
         for link in links:
             link.rename(free_name(link.with_name(f"{link.name}.moved-aside-by-omagy")))
-        return self._leave_unreadable_head() or bool(links)
+        return self._leave_unreadable_head() or bool(links) or unread != 0
 
     def _leave_unreadable_head(self) -> bool:
         """The lane's branch goes back to the last kept commit; what its log names would break a gc."""
