@@ -25,12 +25,16 @@ _END_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """A run that was asked to stop. ``root`` is where its records are, ``pid`` its supervisor."""
+    """A run that was asked to stop. ``root`` is where its records are, ``pid`` its supervisor.
+
+    ``way`` is what a command for it begins with where it was asked.
+    """
 
     run_id: str
     mode: StopMode
     root: StateRoot
     pid: int
+    way: str = ""
 
     @property
     def ended(self) -> bool:
@@ -61,7 +65,7 @@ def ask_to_stop(root: StateRoot, run_id: str | None, mode: StopMode) -> Stopping
             raise
         # Its records may be gone. The signal alone says the same.
     _terminate(pointer)
-    return Stopping(run, mode, its_root, pointer.pid)
+    return Stopping(run, mode, its_root, pointer.pid, its_root.way_from(root))
 
 
 def is_of_the_run_before(pointer: Pointer) -> bool:
@@ -95,10 +99,10 @@ def await_end(stopping: Stopping, limit_s: float = _END_S) -> None:
     deadline = clock.monotonic_s() + limit_s
     while not stopping.ended:
         if clock.monotonic_s() > deadline:
-            run = stopping.run_id
+            run, way = stopping.run_id, stopping.way
             raise OmagyError(
                 f"run {run} has not ended within {format_duration(limit_s)}",
-                f"see whether it has by now: omagy autoresearch status {run}\n"
-                f"a supervisor that hangs: kill -9 {stopping.pid}, then omagy autoresearch --resume {run}",
+                f"see whether it has by now: {way}omagy autoresearch status {run}\n"
+                f"a supervisor that hangs: kill -9 {stopping.pid}, then {way}omagy autoresearch --resume {run}",
             )
         threading.Event().wait(0.05)

@@ -48,6 +48,6 @@ def test_a_run_that_is_just_starting_is_not_taken_for_the_one_before(starting: S
 def test_a_supervisor_that_does_not_end_is_told_with_the_way_to_end_it(starting: StateRoot) -> None:
     """One that hangs is named by its process, and what to do afterwards stands beside it."""
     with pytest.raises(OmagyError, match="run r has not ended within") as told:
-        await_end(Stopping("r", StopMode.NOW, starting, 123), limit_s=0.1)
-    assert "omagy autoresearch status r" in told.value.hint
-    assert "kill -9 123, then omagy autoresearch --resume r" in told.value.hint
+        await_end(Stopping("r", StopMode.NOW, starting, 123, "cd there && "), limit_s=0.1)
+    assert "cd there && omagy autoresearch status r" in told.value.hint
+    assert "kill -9 123, then cd there && omagy autoresearch --resume r" in told.value.hint

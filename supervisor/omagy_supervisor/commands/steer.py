@@ -37,9 +37,8 @@ def stop(settings: Settings, run_id: str | None, *, after_iteration: bool) -> in
     if settings.inside_session is not None:
         raise ContractError(f"a session of run {settings.inside_session} cannot stop a run", INSTEAD_IN_A_SESSION)
     mode = StopMode.AFTER_ITERATION if after_iteration else StopMode.NOW
-    root = state_root(settings)
-    stopping = ask_to_stop(root, run_id, mode)
-    run, way = stopping.run_id, stopping.root.way_from(root)
+    stopping = ask_to_stop(state_root(settings), run_id, mode)
+    run, way = stopping.run_id, stopping.way
     if after_iteration:
         say(f"run {run} stops after the iteration it is in; watch: {way}omagy autoresearch watch {run}")
         return 0
