@@ -38,6 +38,11 @@ class Surface(Struct, frozen=True):
         """The single files that are protected: those of the mission, and those named that are not editable."""
         return (*self.fixed, *(path for path in self.named if not self._editable(path)))
 
+    @property
+    def liftable(self) -> tuple[str, ...]:
+        """The files that are protected only because a command names them: ``editable`` lifts that."""
+        return tuple(path for path in self.closed if self._only_named(path))
+
     def protects(self, path: str) -> bool:
         """True when ``path``, or one that some file system takes for the same, is protected."""
         same = _folded(path)
@@ -70,11 +75,14 @@ class Surface(Struct, frozen=True):
         return ""
 
     def _why(self, path: str) -> str:
+        if self._only_named(path):
+            return "it is protected because the evaluator or guard names it (editable lifts that)"
+        return "it is protected"
+
+    def _only_named(self, path: str) -> bool:
         same = _folded(path)
         explicit = same in map(_folded, self.fixed) or any(matches(glob, path) for glob in self.protected)
-        if explicit or same not in map(_folded, self.named):
-            return "it is protected"
-        return "it is protected because the evaluator or guard names it (editable lifts that)"
+        return not explicit and same in map(_folded, self.named)
 
     def _stands_in_the_way(self, path: str) -> bool:
         """A file or link in place of a folder above a protected file (in any spelling) would replace all below."""

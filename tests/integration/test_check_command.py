@@ -53,7 +53,7 @@ def test_a_mission_that_is_ready_is_said_to_be_so(ws: Workspace, isolation: str)
     done = check(ws)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[-1] == "ready: omagy autoresearch missions/m"
+    assert lines[-1] == "ready: omagy autoresearch --agent command:true missions/m"
     said = dict(line.split(maxsplit=1) for line in lines[:-1] if line and ": " not in line.split()[0])
     assert said["mission"] == "missions/m"
     assert said["policy"] == f"score_improvement, maximize, measured 3 times in the {isolation} checkout"
@@ -205,6 +205,26 @@ def test_noise_and_dirt_are_told_as_advice(ws: Workspace) -> None:
     found = report(ws)
     assert not any("scores vary" in line for line in found["advice"])
     assert found["noise"]["says"].startswith("scores vary by 1")
+
+
+def test_the_command_at_the_end_starts_what_was_checked(ws: Workspace) -> None:
+    """With the options that were given, quoted for a shell; what concerns the check alone is left out."""
+    ws.mission()
+    ws.commit()
+    options = ("--no-wait", "--max-wall-time=8h", "--debug")
+    done = check(ws, *options, agent="command:my agent")
+    ready = "ready: omagy autoresearch --no-wait --agent 'command:my agent' --max-wall-time 8h missions/m"
+    assert done.stdout.splitlines()[-1] == ready
+
+
+def test_editable_is_named_only_where_it_would_lift_something(ws: Workspace) -> None:
+    lifts = "candidates may not change missions/m/eval.py, which a command names (editable lifts that)"
+    ws.mission()
+    ws.commit()
+    assert lifts in report(ws)["advice"]
+    ws.mission("protected: [missions/m/**]\n")
+    ws.commit()
+    assert not any("editable" in line for line in report(ws)["advice"])
 
 
 def test_a_check_measures_the_mission_as_it_lies_there(ws: Workspace) -> None:

@@ -3,6 +3,8 @@
 Everything a run would do before its first session is done once, in a lane that is taken away again.
 """
 
+import shlex
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,8 +29,10 @@ from omagy_supervisor.commands.probing import Patience, ProbePlaces, measure_oft
 from omagy_supervisor.measuring import measure, prepare_checkout, protected_surface
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
+from omagy_supervisor.ui.fitting import columns_of, wrapped
 from omagy_supervisor.ui.messages import say, show, show_json
 
+_FOR_THE_CHECK_ONLY = {"--json", "--debug"}
 _PATIENCE = Patience(most=8, least=3, enough_s=60.0)
 
 
@@ -62,7 +66,7 @@ def check(arguments: Arguments, settings: Settings) -> int:
     except KeyboardInterrupt:
         say("stopped; nothing of the check is left")
         raise
-    _tell(findings, plan, as_json=arguments.has("--json"))
+    _tell(findings, plan, arguments)
     return int(ExitStatus.BLOCKED if findings.problems else ExitStatus.OK)
 
 
@@ -78,9 +82,9 @@ def _look(places: ProbePlaces, plan: RunPlan, settings: Settings, findings: Find
 
 def _surface_advice(surface: Surface) -> list[str]:
     """What a person should know of the files that nobody may change, before a night is spent on it."""
-    named = [path for path in surface.named if path in surface.closed]
-    if named:
-        return [f"candidates may not change {', '.join(named)}, which a command names (editable lifts that)"]
+    if surface.liftable:
+        named = ", ".join(surface.liftable)
+        return [f"candidates may not change {named}, which a command names (editable lifts that)"]
     if surface.named or surface.protected or surface.editable:
         return []
     return ["the commands name no file of the repository, so nothing of the evaluator is protected: add protected:"]
@@ -154,19 +158,26 @@ def _check_command(
         findings.problems.append(f"{name}: on the current commit {result.error}; every candidate would fail it too")
 
 
-def _tell(findings: Findings, plan: RunPlan, *, as_json: bool) -> None:
+def _tell(findings: Findings, plan: RunPlan, arguments: Arguments) -> None:
     ready = not findings.problems
-    if as_json:
+    if arguments.has("--json"):
         answer = {"ready": ready, "problems": findings.problems, "advice": findings.advice, **findings.facts}
         show_json(answer)
         return
-    for line in (*_contract_lines(findings, plan), ""):
-        show(line)
-    for advice in findings.advice:
-        show(f"note: {advice}")
+    columns = columns_of(sys.stdout)
+    for line in (*_contract_lines(findings, plan), "", *(f"note: {advice}" for advice in findings.advice)):
+        show(wrapped(line, columns))
     for problem in findings.problems:
         show(f"missing: {problem}")
-    show(f"ready: omagy autoresearch {plan.mission_dir}" if ready else "not ready")
+    show(f"ready: {_launch_command(arguments)}" if ready else "not ready")
+
+
+def _launch_command(arguments: Arguments) -> str:
+    """What starts the run that was checked: with the options that were given here."""
+    flags = sorted(arguments.flags - _FOR_THE_CHECK_ONLY)
+    values = [word for pair in arguments.values.items() for word in pair]
+    codex_args = ["--", *arguments.codex_args] if arguments.codex_args else []
+    return shlex.join(["omagy", "autoresearch", *flags, *values, str(arguments.mission), *codex_args])
 
 
 def _policy(plan: RunPlan) -> str:
