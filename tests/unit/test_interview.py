@@ -374,6 +374,16 @@ def test_what_a_model_inferred_is_marked_wherever_it_is_shown() -> None:
     assert "\x1b" not in markdown(state)
 
 
+def test_the_review_cuts_no_pattern_in_two() -> None:
+    """Half a pattern would be another one; how many there is no room for is said."""
+    globs = tuple(f"**/configuration_{number}.toml" for number in range(9))
+    state = told(replace(START, known=replace(KNOWN, proposals=(replace(TESTS, protected=globs),))), "", "")
+    row = next(line for line in review(told(state, "python.tests")) if line.startswith("protected"))
+    shown, more = row.removeprefix("protected").strip().split(" and ")
+    assert shown == ", ".join(globs[:3])
+    assert more == "6 more"
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

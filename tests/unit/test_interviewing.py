@@ -182,6 +182,23 @@ def test_answers_to_refine_are_shown_in_words() -> None:
     assert "a.score" not in prompts.text_shown
 
 
+def test_what_refining_does_is_explained() -> None:
+    """And asked again: an explanation leads nowhere else."""
+    _, shown = talk(World(), *TO_TRIAL, *REST, "refine", EXPLAIN, "limit", "5m", "leave")
+    assert "The answer you choose is asked for again." in shown
+
+
+def test_a_refined_answer_that_does_not_hold_is_asked_for_again() -> None:
+    conversation, shown = talk(World(), *TO_TRIAL, *REST, "refine", "agent", "my-agent", "command:my-agent", "leave")
+    assert "say codex, or command:" in shown
+    assert conversation.state.answers[QuestionId.AGENT] == "command:my-agent"
+
+
+def test_a_launch_that_something_is_missing_for_says_the_ways_on() -> None:
+    _, shown = talk(World(obstacles=("no Codex",)), *TO_TRIAL, *REST, "launch", "leave")
+    assert "missing: no Codex\nnothing was launched: provide it and launch again, or change an answer" in shown
+
+
 def test_a_guard_that_does_not_work_is_mended() -> None:
     world = World("make test")
     conversation, _ = talk(world, *TO_TRIAL, "", "", "edit", "make check", "", "", "", "leave")

@@ -1,5 +1,6 @@
 """The finished draft on one screen, in the words of its questions."""
 
+from collections.abc import Sequence
 from statistics import fmean
 
 from omagy_autoresearch.decision import KeepPolicy
@@ -11,6 +12,7 @@ from omagy_autoresearch.intake.trials import TrialKind
 from omagy_autoresearch.lines import one_line
 
 _WIDE = 100
+_ROOM = _WIDE - len(" and 99 more")
 
 
 def review(state: Interview) -> list[str]:
@@ -22,13 +24,20 @@ def review(state: Interview) -> list[str]:
         ("measured", _measured(state)),
         ("better", _better(state)),
         ("tried", _tried(state)),
-        ("may change", ", ".join(draft.editable) or "anything that is not protected"),
+        ("may change", _listed(draft.editable) or "anything that is not protected"),
         ("must work", draft.guard or "nothing besides"),
-        ("protected", ", ".join(draft.protected) or "the measurement itself"),
+        ("protected", _listed(draft.protected) or "the measurement itself"),
         ("stops after", answers.get(QuestionId.BUDGET, "")),
         ("agent", answers.get(QuestionId.AGENT, "")),
     ]
     return [f"{name:<12}{one_line(value, _WIDE)}" for name, value in rows if value]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first of ``names`` that have room in a row, each of them whole, and how many more there are."""
+    shown = next((count for count in range(len(names), 0, -1) if len(", ".join(names[:count])) <= _ROOM), 1)
+    left = len(names) - shown
+    return f"{', '.join(names[:shown])}{f' and {left} more' if left > 0 else ''}"
 
 
 def _measured(state: Interview) -> str:

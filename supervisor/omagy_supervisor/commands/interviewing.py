@@ -247,8 +247,11 @@ class Conversation:
         return isinstance(given, str) and self._take(change(self.state, {which: given}))
 
     def _change(self, which: QuestionId) -> bool:
-        given = self._ask(reopened(self.state, which))
-        return given is not None and self._take(change(self.state, {which: given}))
+        """True once another answer holds, False after a step back; one that does not hold is asked for again."""
+        while (given := self._ask(reopened(self.state, which))) is not None:
+            if self._take(change(self.state, {which: given})):
+                return True
+        return False
 
     # -- the end
 
@@ -267,7 +270,8 @@ class Conversation:
                     self._become(tried_anew(self.state))
                     return None
                 case "launch" if obstacles:
-                    self._prompts.tell("\n".join(f"missing: {obstacle}" for obstacle in obstacles))
+                    told = [f"missing: {obstacle}" for obstacle in obstacles]
+                    self._prompts.tell("\n".join([*told, _NOT_LAUNCHED]))
                 case "launch" | "write" | "leave":
                     return End(given)
                 case Gesture.EXPLAIN:
@@ -285,7 +289,11 @@ class Conversation:
             Option(question.text, question.id, _in_words(question, one.answer))
             for question, one in zip(asked, self.state.answered, strict=True)
         ]
-        given = choose(self._prompts, "What should be different?", options, options[0].value)
+        while True:
+            given = choose(self._prompts, "What should be different?", options, options[0].value)
+            if given is not Gesture.EXPLAIN:
+                break
+            self._prompts.tell(_REFINE_EXPLAINED)
         which = next((question.id for question in asked if question.id == given), None)
         if which is not None:
             self._change(which)
@@ -301,6 +309,11 @@ _END_OPTIONS = (
 _END_EXPLAINED = (
     "launch writes the mission's folder into your repository and starts a run of it: the same as writing the files "
     "yourself and calling omagy autoresearch with the folder. Nothing is committed for you."
+)
+
+_NOT_LAUNCHED = "nothing was launched: provide it and launch again, or change an answer (refine further)"
+_REFINE_EXPLAINED = (
+    "The answer you choose is asked for again. The others stay; what depends on it is asked or tried once more."
 )
 
 
