@@ -72,6 +72,9 @@ import sys
 
 
 def main():
+    if sys.argv[1:] == ["who"]:
+        print(os.environ["OMAGY_COMMAND"])
+        return 0
     print(os.getcwd(), *sys.argv[1:], sep="|")
     return int(os.environ.get("STUB_STATUS", "0"))
 """
@@ -257,6 +260,31 @@ def test_it_is_found_on_path_and_run_by_bash_in_its_own_folder(ready: Checkout) 
     )
     assert found.stderr == ""
     assert found.stdout == f"{ready.root.parent}|found\n{ready.omagy.parent}|local\n"
+
+
+def test_messages_call_it_by_its_name_where_path_leads_to_it(ready: Checkout, tmp_path: Path) -> None:
+    """Through a link, too; and by its path where PATH leads to none or to another."""
+    links = tmp_path / "links"
+    links.mkdir()
+    (links / "omagy").symlink_to(ready.omagy)
+    (tmp_path / "omagy").write_text("#!/bin/sh\n")
+    (tmp_path / "omagy").chmod(0o755)
+
+    def called(command: str, first_on_path: Path) -> str:
+        found = subprocess.run(
+            ["bash", "-c", f'PATH="$1:$PATH"; {command} who', "-", str(first_on_path)],
+            env=ready.environment,
+            cwd=ready.root,
+            capture_output=True,
+            text=True,
+        )
+        assert found.stderr == ""
+        return found.stdout.strip()
+
+    assert called("omagy", links) == "omagy"
+    assert called("bin/omagy", links) == "omagy"
+    assert called("bin/omagy", tmp_path) == "bin/omagy"
+    assert called("bin/omagy", tmp_path / "nowhere") == "bin/omagy"
 
 
 # --- changes ----------------------------------------------------------------------------------------
