@@ -184,9 +184,9 @@ choice between two goals). It ends the run until the person has answered, so not
 
     {command} question --input '{{"question": "<what>", "options": ["<one>", "<other>"]}}' --json
 
-("allow_other": true takes free words too; without options any answer is taken). Then write the candidate file, with
-status candidate for a commit that is worth measuring anyway, else abort, and end. A later session of this run gets
-the answer."""
+("allow_other": true takes free words too; without options any answer is taken). Its exit status 4 is no failure: the
+question is kept, and still open. Then write the candidate file, with status candidate for a commit that is worth
+measuring anyway, else abort, and end. A later session of this run gets the answer."""
 
 
 def _artifact_rules(base: str, candidate_file: str) -> str:

@@ -168,4 +168,5 @@ def test_the_session_is_told_how_to_ask() -> None:
     state = History().measured().begun().state
     told = instructions(state, "b" * 40, "/out/candidate.json", ask="/venv/python -P -m omagy_supervisor")
     assert '    /venv/python -P -m omagy_supervisor question --input \'{"question": ' in told
+    assert "exit status 4 is no failure" in told, "a script with set -e would end before its candidate file"
     assert "question --input" not in instructions(state, "b" * 40, "/out/candidate.json")
