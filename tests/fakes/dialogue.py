@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,8 +18,11 @@ CTRL_C = b"\x03"
 class Dialogue:
     """``omagy`` with ``args`` in the workspace; what it shows is read up to what a test expects."""
 
-    def __init__(self, ws: Workspace, *args: str, cwd: Path | None = None, **environment: str) -> None:
+    def __init__(
+        self, ws: Workspace, *args: str, cwd: Path | None = None, columns: int = 0, **environment: str
+    ) -> None:
         self._master, slave = pty.openpty()
+        termios.tcsetwinsize(slave, (24, columns))  # of no columns is a terminal that does not know
         self._process = subprocess.Popen(
             [sys.executable, "-m", "omagy_supervisor", *args],
             cwd=cwd or ws.root,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.dialogue import Dialogue
 from fakes.used_time import let_time_be_used
 from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, lives, noop, wait_until
 
@@ -439,3 +440,22 @@ def test_a_stop_before_the_baseline_is_measured_leaves_a_run_to_resume(ws: Works
     go.touch()
     expect_end(ws, ws.resume(ws.run_id()), "finished")
     assert ws.decisions() == ["baseline", "noop"]
+
+
+def test_on_a_narrow_terminal_the_view_breaks_between_words(ws: Workspace) -> None:
+    """And leaves paths and commands whole, which a person copies."""
+    prepared(ws, "budget:\n  max_iterations: 1\n", i1=candidate(2))
+    ws.launch()
+    view = Dialogue(ws, "autoresearch", "watch", columns=60)
+    assert view.end() == 0
+    shown = view.shown.partition("# Run")[0].splitlines()
+    worktree = str(ws.manifest()["worktree_path"])
+    assert all(len(line) < 60 for line in shown if worktree not in line), shown
+    assert [line for line in shown if line.strip() == worktree]
+    clock = re.compile(r"\d\d:\d\d:\d\d  \S|          \S|$")
+    assert all(clock.match(line) for line in shown), shown
+    handoff = (ws.folder() / "handoff.md").read_text().splitlines()
+    commands = [line for line in handoff if "`" in line]
+    assert len(commands) == 2
+    assert set(commands) <= set(view.shown.splitlines())
+    assert not [line for line in handoff if line.startswith("- measured again") and line in view.shown]

@@ -131,6 +131,16 @@ def test_lines_break_between_words_below_what_they_belong_to() -> None:
     assert fit("a  b\tc") == "a  b    c"
 
 
+def test_lines_of_a_log_break_below_their_text_and_leave_paths_whole() -> None:
+    """A path that a line break stands in cannot be copied from a terminal."""
+    assert wrapped("12:34:56  iteration 1: keep, better", 27).split("\n") == [
+        "12:34:56  iteration 1:",
+        "          keep, better",
+    ]
+    path = "/a/longer/path/than/that"
+    assert path in wrapped(f"12:34:56  lane in {path}", 20, whole_words=True).split()
+
+
 @pytest.mark.parametrize("term", ["dumb", "", "unknown", None, "xterm-256color"])
 def test_what_cannot_move_a_cursor_gets_lines(term: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that says so, and what is no terminal at all."""

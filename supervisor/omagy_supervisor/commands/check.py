@@ -166,7 +166,7 @@ def _tell(findings: Findings, plan: RunPlan, arguments: Arguments) -> None:
         return
     columns = columns_of(sys.stdout)
     for line in (*_contract_lines(findings, plan), "", *(f"note: {advice}" for advice in findings.advice)):
-        show(wrapped(line, columns))
+        show(wrapped(line, columns, whole_words=True))
     for problem in findings.problems:
         show(f"missing: {problem}")
     show(f"ready: {_launch_command(arguments)}" if ready else "not ready")

@@ -19,10 +19,12 @@ from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.recover import read_manifest
+from omagy_supervisor.ui.fitting import columns_of, wrapped
 from omagy_supervisor.ui.messages import say, show
 from omagy_supervisor.ui.style import styled
 
 _TICK_S = 0.2
+_COMMAND = "`"  # a line of the handoff with a command, which a person copies, is left to the terminal
 
 
 def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
@@ -64,8 +66,16 @@ def show_end(folder: RunFolder, outcome: Outcome | None) -> int:
         record = json.loads(folder.manifest.read_bytes())
         found = workflow_handoff("autoresearch", record, state_path=str(folder.manifest))
         text = handoff_markdown(found) if found is not None else ""
-    show(text)
+    columns = columns_of(sys.stdout)
+    show(
+        "\n".join(line if _COMMAND in line else wrapped(line, columns, whole_words=True) for line in text.split("\n"))
+    )
     return int(outcome.exit_status if outcome is not None else ExitStatus.BLOCKED)
+
+
+def _fitted(handoff: str, columns: int) -> str:
+    lines = handoff.split("\n")
+    return "\n".join(line if _COMMAND in line else wrapped(line, columns, whole_words=True) for line in lines)
 
 
 def _gone(folder: RunFolder, run_id: str) -> int:
@@ -137,6 +147,6 @@ _STYLES = ((": keep,", "green"), (": error,", "red"), (": discard,", "dim"), ("r
 
 def _copy(log: IO[str]) -> None:
     for line in log:
-        text = line.rstrip("\n")
+        text = wrapped(line.rstrip("\n"), columns_of(sys.stderr), whole_words=True)
         style = next((style for mark, style in _STYLES if mark in text), None)
         say(styled(text, style, sys.stderr) if style else text)

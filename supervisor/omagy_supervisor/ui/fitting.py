@@ -9,7 +9,8 @@ from typing import IO
 from omagy_autoresearch.lines import visible
 
 _NARROWEST = 20
-_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|\w+(?: \w+)?  +")  # a number, a dash, or the name of a row
+# A number, a dash, the time of a line in a log, or the name of a row.
+_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:\d\d:){2}\d\d  |\w+(?: \w+)?  +")
 
 
 def fit(text: str) -> str:
@@ -17,18 +18,26 @@ def fit(text: str) -> str:
     return visible(text).expandtabs(4)
 
 
-def wrapped(text: str, columns: int) -> str:
-    """``text`` with its lines broken between words; what belongs to an item or a column stays below it."""
-    return "\n".join(_broken(line, columns) for line in fit(text).split("\n"))
+def wrapped(text: str, columns: int, *, whole_words: bool = False) -> str:
+    """``text`` with its lines broken between words; what belongs to an item or a column stays below it.
+
+    With ``whole_words`` one wider than the screen, such as a path, is left to the terminal, from which it is copied.
+    """
+    return "\n".join(_broken(line, columns, whole_words) for line in fit(text).split("\n"))
 
 
-def _broken(line: str, columns: int) -> str:
+def _broken(line: str, columns: int, whole_words: bool) -> str:
     if len(line) < columns or line.lstrip().startswith("|"):
         return line
     found = _BEFORE.match(line)
     indent = " " * min(len(found[0]) if found else 0, columns // 2)
     return textwrap.fill(
-        line, columns - 1, subsequent_indent=indent, break_on_hyphens=False, replace_whitespace=False
+        line,
+        columns - 1,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        break_long_words=not whole_words,
+        replace_whitespace=False,
     )
 
 
