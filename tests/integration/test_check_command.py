@@ -236,7 +236,7 @@ def test_a_check_measures_the_mission_as_it_lies_there(ws: Workspace) -> None:
     status = ws.git("status", "--porcelain")
     done = check(ws)
     assert done.returncode == 0
-    assert "has uncommitted changes" in done.stdout
+    assert "is not committed as it lies here" in done.stdout
     assert ws.git("status", "--porcelain") == status
 
 

@@ -82,7 +82,7 @@ def test_an_uncommitted_mission_is_recorded_as_the_baseline(ws: Workspace) -> No
     ws.write("missions/other.txt", "not part of it")
     before = ws.users_side()
     said = runs(ws)
-    assert "missions/m has uncommitted changes: the lane's first commit records the folder as it is now" in said
+    assert "missions/m is not committed as it lies here; the lane's first commit records it" in said
     assert "note: 1 uncommitted path outside the mission is not part of the run" in said
     assert ws.users_side() == before
     baseline = ws.manifest()["baseline_commit"]

@@ -172,7 +172,7 @@ def _checkout_notes(git: Git, facts: RepositoryFacts, inside: str) -> list[str]:
     others = [path for path in changed if not (path == inside or path.startswith((f"{inside}/", ".omagy/")))]
     others = [path for path in others if not f"{inside}/".startswith(path)]
     if len(others) < len(changed):
-        notes.append(f"{inside} has uncommitted changes: the lane's first commit records the folder as it is now")
+        notes.append(f"{inside} is not committed as it lies here; the lane's first commit records it")
     if others:
         what = (
             "1 uncommitted path outside the mission is"
