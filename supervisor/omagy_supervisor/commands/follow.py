@@ -66,10 +66,7 @@ def show_end(folder: RunFolder, outcome: Outcome | None) -> int:
         record = json.loads(folder.manifest.read_bytes())
         found = workflow_handoff("autoresearch", record, state_path=str(folder.manifest))
         text = handoff_markdown(found) if found is not None else ""
-    columns = columns_of(sys.stdout)
-    show(
-        "\n".join(line if _COMMAND in line else wrapped(line, columns, whole_words=True) for line in text.split("\n"))
-    )
+    show(_fitted(text, columns_of(sys.stdout)))
     return int(outcome.exit_status if outcome is not None else ExitStatus.BLOCKED)
 
 
