@@ -13,6 +13,7 @@
 venv=$root/.venv
 tools=$root/.tools
 setup_log=$tools/setup.log
+ours=$tools/omagy-made-the-venv   # there before the environment is begun
 half_updated=$venv/omagy-updating # there while pip changes an environment that was complete
 python=                           # set by find_python
 
@@ -163,7 +164,11 @@ install_environment() {
     say "$(why_update "$kind"), updating the environment …"
     : >"$half_updated"
   else
+    is_ours || give_up "$venv was not made by omagy, which would have to replace it: it is left alone." \
+      "Move it away:  mv '$venv' '$venv.mine'" \
+      "Then run the same command again."
     say "setting up … (once)"
+    : >"$ours"
     create_environment
   fi
   run_pip "$kind" || explain_pip_failure $?
@@ -182,6 +187,11 @@ is_complete() {
   [[ -f $stamp && ! -e $half_updated ]] || return 1
   IFS= read -r installed_for <"$stamp" || true
   [[ $installed_for == "$root" ]] && "$venv/bin/python" -I -c 'import pip' 2>/dev/null </dev/null
+}
+
+# Whether nothing of anybody else's is lost when the environment is made anew.
+is_ours() {
+  [[ -e $ours || -z $(ls -A "$venv" 2>/dev/null) ]] || compgen -G "$venv/omagy-*" >/dev/null
 }
 
 why_update() {

@@ -402,6 +402,25 @@ def test_a_failed_update_leaves_the_environment_to_be_updated_not_remade(used: C
     assert used.run()[2] == UPDATING
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_an_environment_that_somebody_else_made_is_left_alone(
+    checkout: Checkout, tmp_path: Path, *, linked: bool
+) -> None:
+    """To be set up it would have to be emptied, with all that its person installed there."""
+    venv = checkout.root / ".venv"
+    theirs = tmp_path / "theirs" if linked else venv
+    theirs.mkdir()
+    (theirs / "tool").write_text("mine")
+    if linked:
+        venv.symlink_to(theirs)
+    status, out, err = checkout.run()
+    assert (status, out, (theirs / "tool").read_text()) == (2, "", "mine")
+    assert f"{venv} was not made by omagy" in err
+    assert f"mv '{venv}' '{venv}.mine'" in err
+    venv.rename(f"{venv}.mine")
+    assert checkout.run() == (0, f"{checkout.root.parent}\n", SETTING_UP)
+
+
 # --- Python -----------------------------------------------------------------------------------------
 
 OLD = 'test "$1" = -I && echo "old 3.9"'
