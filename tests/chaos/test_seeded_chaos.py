@@ -198,7 +198,7 @@ def full_disk_mission(ws: Workspace) -> None:
     ws.plan(i1=[*candidate(3), left], i2=[*candidate(2), left], i3=candidate(4))
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace; bin/dev setup installs it where it can")
 @pytest.mark.parametrize(
     ("call", "number"),
     [("fsync", 16), ("fsync", 24), ("fsync", 33), ("rename", 12), ("rename", 17)],
@@ -217,7 +217,7 @@ def test_a_disk_that_fills_up_loses_nothing(ws: Workspace, call: str, number: in
         text=True,
     )
     if "ptrace" in done.stderr.lower():
-        pytest.skip("tracing is not allowed here")
+        pytest.skip("this machine forbids tracing, a container without ptrace for instance")
     assert done.returncode in (1, 3), done.stderr
     assert "No space left on device" in done.stderr
     assert "free some space, then resume" in done.stderr
@@ -232,7 +232,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "none", str(folder)], capture_output=True)
     if mount.returncode != 0:
-        pytest.skip("needs leave to mount")
+        pytest.skip("this user may not mount: CI runs as root")
     try:
         yield folder
     finally:

@@ -228,7 +228,9 @@ def test_log_lines_result_files_and_a_flood_of_output_are_understood(ws: Workspa
     assert (ws.folder() / "iteration-ledger.json").stat().st_size < 64 << 10
 
 
-STUBBORN = """
+# Longer than every limit: only omagy ends it in time. Should it not, nothing is left running for ever.
+HANGS = "time.sleep(600)"
+STUBBORN = f"""
 import os, signal, time
 if os.fork() == 0:
     os.setsid()
@@ -236,7 +238,7 @@ if os.fork() == 0:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         open(os.environ["OMAGY_RESULT_FILE"] + ".pid", "w").write(str(os.getpid()))
-        time.sleep(600)
+        {HANGS}
     os._exit(0)
 os.wait()
 while not os.path.exists(os.environ["OMAGY_RESULT_FILE"] + ".pid"):
@@ -252,8 +254,8 @@ def test_nothing_an_evaluator_started_survives_it(ws: Workspace) -> None:
     run(
         ws,
         says(f"{STUBBORN}\n{good}"),
-        says(f"{STUBBORN}\n{good}\ntime.sleep(600)"),
-        says(f"{STUBBORN}\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{good}\ntime.sleep(600)"),
+        says(f"{STUBBORN}\n{good}\n{HANGS}"),
+        says(f"{STUBBORN}\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{good}\n{HANGS}"),
         keys="  timeout: 5s\n",
         evaluator=ANSWER,
     )

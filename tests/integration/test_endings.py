@@ -354,7 +354,10 @@ def test_a_run_that_is_stopped_in_a_session_can_be_resumed(
 
 
 def test_a_run_that_is_stopped_in_an_evaluation_measures_again(ws: Workspace) -> None:
-    """A stop ends the evaluator with everything it started; the candidate waits, and a resume measures it anew."""
+    """A stop ends the evaluator with everything it started; the candidate waits, and a resume measures it anew.
+
+    Evaluator and child hang for longer than the test may take: only the stop can end them in time.
+    """
     slow = (
         "import os, subprocess, sys, time\nvalue = float(open('value.txt').read())\n"
         "mark = os.environ['OMAGY_RESULT_FILE'] + '.pid'\n"

@@ -623,37 +623,32 @@ def test_json_is_whole_in_a_locale_that_cannot_spell_it(ws: Workspace) -> None:
     assert answer(state(ws, "read", mode="team"))["state"]["current_phase"] == "Prüfung… 🚀"
 
 
+def by_shell(ws: Workspace, command: str) -> subprocess.CompletedProcess[str]:
+    """omagy with the redirections of ``command``."""
+    return subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m omagy_supervisor {command}"],
+        cwd=ws.root,
+        env=ws.environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     ("command", "status"),
     [("hud >&-", 0), ("state list >&- 2>&-", 0), ("state write temm 2>&-", 2), ("question --question x <&-", 4)],
 )
 def test_a_closed_stream_is_no_fault(ws: Workspace, command: str, status: int) -> None:
     """As cron and some hooks start programs; a file that is opened later never takes the stream's place."""
-    omagy = f"exec {sys.executable} -m omagy_supervisor {command}"
-    done = subprocess.run(
-        ["sh", "-c", omagy],
-        cwd=ws.root,
-        env=ws.environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = by_shell(ws, command)
     assert (done.returncode, "fault" in done.stderr) == (status, False), done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no such device")
 def test_an_answer_that_finds_no_room_is_said_so(ws: Workspace) -> None:
-    omagy = f"exec {sys.executable} -m omagy_supervisor state list --json >/dev/full"
-    done = subprocess.run(
-        ["sh", "-c", omagy],
-        cwd=ws.root,
-        env=ws.environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = by_shell(ws, "state list --json >/dev/full")
     assert done.returncode == 1
     assert "the answer cannot be written: No space left on device" in done.stderr
     assert "fault" not in done.stderr
