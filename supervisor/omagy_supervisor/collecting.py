@@ -21,10 +21,9 @@ from omagy_supervisor.agents import SessionSpec
 from omagy_supervisor.files import read_regular, shown_path, write_atomic
 from omagy_supervisor.outbox import take_up_questions
 from omagy_supervisor.paths import AttemptFolder
-from omagy_supervisor.ports import Difference, LaneStatus, Pinned
+from omagy_supervisor.ports import ALTERNATES, Difference, LaneStatus, Pinned
 from omagy_supervisor.world import World
 
-ALTERNATES = "objects/info/alternates"
 _AGENT_LEFTOVERS = (".agents", ".aws", ".codex")
 
 

@@ -136,6 +136,10 @@ class Pinned:
     difference: Difference
 
 
+# Where else git looks for objects; one of the files in git's folder that ``Lane.obeyed`` names.
+ALTERNATES = "objects/info/alternates"
+
+
 class Lane(Protocol):
     """The branch and worktree of one run. Every method can be repeated after a crash."""
 

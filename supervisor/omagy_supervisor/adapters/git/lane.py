@@ -31,10 +31,10 @@ from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, is_too_long
 from omagy_supervisor.files import fsync_dir, remove
 from omagy_supervisor.machine import monotonic_s
-from omagy_supervisor.ports import LaneStatus, Pinned
+from omagy_supervisor.ports import ALTERNATES, LaneStatus, Pinned
 
 # What git obeys and cannot be told to leave out: what files hold, and where else objects are looked for.
-_OBEYED = ("info/attributes", "objects/info/alternates")
+_OBEYED = ("info/attributes", ALTERNATES)
 _IN_PROGRESS = {
     *("MERGE_HEAD", "MERGE_MODE", "MERGE_MSG", "AUTO_MERGE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("BISECT_LOG", "BISECT_START", "rebase-merge", "rebase-apply", "sequencer"),

@@ -15,12 +15,13 @@ from pathlib import Path
 from omagy_autoresearch.errors import RepositoryError
 from omagy_supervisor.adapters.git.leftovers import free_name
 from omagy_supervisor.files import read_regular, remove, write_atomic
+from omagy_supervisor.ports import ALTERNATES
 
 _HEAD = re.compile(
     rb"(?:ref:\s*refs/(?!\S*(?:\.\.|//|@\{|/\.|\.lock(?:/|\s|$)|[/.](?:\s|$)))[^\x00-\x20\x7f~^:?*\[\\]+"
     rb"|[0-9a-f]{40}(?:[0-9a-f]{24})?)\s*"
 )
-_SHARED = ("info/attributes", "info/exclude", "info/sparse-checkout", "objects/info/alternates")
+_SHARED = ("info/attributes", "info/exclude", "info/sparse-checkout", ALTERNATES)
 _SMALL = 1 << 16
 
 
