@@ -237,7 +237,10 @@ if os.fork() == 0:
     if os.fork() == 0:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        open(os.environ["OMAGY_RESULT_FILE"] + ".pid", "w").write(str(os.getpid()))
+        told = os.environ["OMAGY_RESULT_FILE"] + ".pid"
+        with open(told + ".part", "w") as part:
+            part.write(str(os.getpid()))
+        os.rename(part.name, told)  # whoever sees the file can read all of it
         {HANGS}
     os._exit(0)
 os.wait()
@@ -256,14 +259,14 @@ def test_nothing_an_evaluator_started_survives_it(ws: Workspace) -> None:
         says(f"{STUBBORN}\n{good}"),
         says(f"{STUBBORN}\n{good}\n{HANGS}"),
         says(f"{STUBBORN}\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{good}\n{HANGS}"),
-        keys="  timeout: 5s\n",
+        keys="  timeout: 10s\n",
         evaluator=ANSWER,
     )
     expect(
         ws,
         ("keep", "score improved"),
-        ("discard", "stopped at its time limit of 5.0s"),
-        ("discard", "stopped at its time limit of 5.0s"),
+        ("discard", "stopped at its time limit of 10s"),
+        ("discard", "stopped at its time limit of 10s"),
     )
     for number in (1, 2, 3):
         pid = int((ws.folder() / f"iterations/{number:04d}/evaluator-result.json.pid").read_text())
