@@ -8,14 +8,13 @@ import contextlib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from omagy_autoresearch.errors import DamagedObjectError, IncompleteCommitError, RepositoryError
 from omagy_autoresearch.integrity import is_commit_id
-from omagy_autoresearch.names import kept_ref, quarantine_ref, ref_root
+from omagy_autoresearch.names import kept_ref, ref_root
 from omagy_autoresearch.plan import RunPlan
 from omagy_autoresearch.surface import Change
 from omagy_supervisor.adapters.git.commands import Git, failure
@@ -23,13 +22,15 @@ from omagy_supervisor.adapters.git.descent import brought
 from omagy_supervisor.adapters.git.exclude import add_exclude_block, remove_exclude_block
 from omagy_supervisor.adapters.git.index import LaneIndex
 from omagy_supervisor.adapters.git.lane_git import LaneGit
-from omagy_supervisor.adapters.git.leftovers import Leftovers, free_name, keep_repository
-from omagy_supervisor.adapters.git.objects import make_durable, remove_empty
+from omagy_supervisor.adapters.git.leftovers import Leftovers, free_name
+from omagy_supervisor.adapters.git.linked_repositories import LinkedRepositories
+from omagy_supervisor.adapters.git.objects import make_durable
 from omagy_supervisor.adapters.git.repair import LaneFolders
+from omagy_supervisor.adapters.git.run_refs import RunRefs
 from omagy_supervisor.adapters.git.snapshot import snapshot_mission
 from omagy_supervisor.adapters.git.status import parse_status
 from omagy_supervisor.adapters.git.trees import dependency_key, is_plain, is_too_long
-from omagy_supervisor.files import fsync_dir, remove
+from omagy_supervisor.files import remove
 from omagy_supervisor.machine import monotonic_s
 from omagy_supervisor.ports import ALTERNATES, LaneStatus, Pinned
 
@@ -47,7 +48,6 @@ class GitLane:
     """Implements ports.Lane. Repositories that a discarded candidate linked to are moved to ``aside``."""
 
     def __init__(self, git: Git, plan: RunPlan, aside: Path | None = None) -> None:
-        self._aside = aside
         self._repository = git
         self._plan = plan
         self._root = Path(plan.repo_root)
@@ -56,11 +56,11 @@ class GitLane:
         self.git_dir = self.common_dir / "worktrees" / self.worktree.name
         self._git = LaneGit(git, self.worktree, self.git_dir, self.common_dir, sparse=plan.sparse)
         self._index = LaneIndex(self._git, self.worktree, self.git_dir)
-        self._ref = f"refs/heads/{plan.branch_name}"
-        self._folders = LaneFolders(self.worktree, self.git_dir, self.common_dir, self._ref, plan.sparse_patterns)
-        self._asked = False
-        self._swept = False
-        self._saved: set[str] = {plan.start_commit}
+        self._refs = RunRefs(self._git, plan, self.common_dir)
+        self._linked = LinkedRepositories(self._git, self.worktree, aside)
+        self._folders = LaneFolders(
+            self.worktree, self.git_dir, self.common_dir, self._refs.branch, plan.sparse_patterns
+        )
         self._seen: LaneStatus | None = None  # forgotten when somebody else is let in
         self._seen_at_s = 0.0
         self._broken = False  # HEAD was at a commit that no ref or log may name: it would break the next gc
@@ -76,7 +76,7 @@ class GitLane:
             self._seen = None  # what the run prepares in it comes next
             return baseline
         self._remove_half_made()
-        self._repository.run(self._root, "update-ref", self._ref, baseline)
+        self._repository.run(self._root, "update-ref", self._refs.branch, baseline)
         self.worktree.parent.mkdir(parents=True, exist_ok=True)
         self._repository.run(
             self._root, "worktree", "add", "--quiet", "--no-checkout", str(self.worktree), self._plan.branch_name
@@ -100,7 +100,7 @@ class GitLane:
         self._repository.status(self._root, "worktree", "remove", "--force", str(self.worktree))
         self._remove_half_made()
         refs = self._repository.line(self._root, "for-each-ref", "--format=%(refname)", ref_root(self._plan.run_id))
-        for ref in (*refs.split(), self._ref):
+        for ref in (*refs.split(), self._refs.branch):
             self._repository.status(self._root, "update-ref", "--no-deref", "-d", ref)
         if not any(self.worktree.parent.glob("autoresearch-*")):
             remove_exclude_block(self.common_dir)
@@ -120,22 +120,11 @@ class GitLane:
     # -- looking at it
 
     def sweep_locks(self) -> None:
-        """Remove what killed commands and power cuts left.
-
-        All refs of the run are looked through once: as many come, later only where a lock can have come since.
-        """
         self._seen = None
-        locks = [*self.git_dir.glob("*.lock"), self._lock(self._ref), self._lock(kept_ref(self._plan.run_id))]
-        if not self._swept:
-            locks += (self.common_dir / ref_root(self._plan.run_id)).rglob("*.lock")
-            remove_empty(self.common_dir, datetime.fromisoformat(self._plan.created_at).timestamp())
-            self._swept = True
-        for lock in locks:
+        for lock in self.git_dir.glob("*.lock"):
             with contextlib.suppress(OSError):
                 lock.unlink()
-
-    def _lock(self, ref: str) -> Path:
-        return self.common_dir / f"{ref}.lock"
+        self._refs.sweep_locks()
 
     def status(self) -> LaneStatus:
         self._prove()
@@ -191,8 +180,8 @@ class GitLane:
         status, _, err = self._git.status(*reading)
         if status == 0 or not isinstance(failure(self.worktree, reading, status, err), DamagedObjectError):
             return False
-        self._update_ref(self._ref, kept)
-        self._git.run("symbolic-ref", "HEAD", self._ref)
+        self._refs.update(self._refs.branch, kept)
+        self._git.run("symbolic-ref", "HEAD", self._refs.branch)
         self._broken = True
         return True
 
@@ -233,8 +222,7 @@ class GitLane:
     # -- saving what is in it
 
     def branch_tip(self) -> str | None:
-        status, out, _ = self._git.status("rev-parse", "--verify", "--quiet", self._ref)
-        return out.decode().strip() if status == 0 else None
+        return self._refs.branch_tip()
 
     def pin(self, ref: str, commit: str, base: str) -> Pinned:
         try:
@@ -242,24 +230,17 @@ class GitLane:
             make_durable(self.common_dir, found.objects)
         except IncompleteCommitError as error:
             raise self._incomplete(commit, error.message) from None
-        self._update_ref(ref, commit)
-        self._saved.add(commit)
+        self._refs.update(ref, commit)
+        self._refs.count_as_saved(commit)
         return Pinned(found.descends, found.difference)
 
     def leave_out(self, commit: str) -> None:
-        self._saved.add(commit)
+        self._refs.count_as_saved(commit)
         self._broken = True
 
     def _incomplete(self, commit: str, why: str) -> IncompleteCommitError:
         self.leave_out(commit)
         return IncompleteCommitError(f"the objects of {commit[:12]} are not complete: {why}")
-
-    def _update_ref(self, ref: str, commit: str) -> None:
-        """Only for refs that are this run's alone: a lock of theirs was left by a git that was killed."""
-        self._lock(ref).unlink(missing_ok=True)
-        self._git.run("update-ref", "--no-deref", ref, commit)
-        with contextlib.suppress(FileNotFoundError):  # another ref format keeps no folder of its own
-            fsync_dir((self.common_dir / ref).parent)
 
     def save_leftovers(self, ref: str, keep_aside: Path) -> str | None:
         status = self._just_seen() or self.status()
@@ -277,13 +258,13 @@ class GitLane:
                 with contextlib.suppress(FileNotFoundError):
                     path.unlink()
         self._seen = None  # what could not be saved as a commit was moved
-        self._update_ref(ref, commit)
+        self._refs.update(ref, commit)
         return ref
 
     # -- making it equal
 
     def advance_kept(self, commit: str) -> None:
-        self._update_ref(kept_ref(self._plan.run_id), commit)
+        self._refs.update(kept_ref(self._plan.run_id), commit)
 
     def converge(self, commit: str) -> None:
         wanted = LaneStatus(commit, self._plan.branch_name, ())
@@ -292,7 +273,8 @@ class GitLane:
             self._make_equal(wanted, seen or self._look(commit))
             self._index.was_written()
             self._remember(wanted)
-        self._bring_back_repositories(commit)
+        if self._linked.bring_back(commit):
+            self._seen = None
 
     def _look(self, commit: str) -> LaneStatus:
         """A look that can be relied on."""
@@ -304,20 +286,20 @@ class GitLane:
         if status != wanted or self._in_progress():
             self._overwrite(wanted, status)
         if self._broken:
-            self._git.run("reflog", "expire", "--expire=now", "HEAD", self._ref)
+            self._git.run("reflog", "expire", "--expire=now", "HEAD", self._refs.branch)
             self._broken = False
 
     def _overwrite(self, wanted: LaneStatus, status: LaneStatus) -> None:
         """Make the lane ``wanted``, whose ``status`` is another."""
         self._clear_in_progress()
-        self._quarantine(status.head, wanted.head)
+        self._refs.quarantine(status.head, wanted.head)
         if status.branch != wanted.branch:
-            self._update_ref(self._ref, wanted.head)  # it may stand for another: a reset would move that one
-            self._git.run("symbolic-ref", "HEAD", self._ref)
+            self._refs.update(self._refs.branch, wanted.head)  # it may stand for another: a reset would move that one
+            self._git.run("symbolic-ref", "HEAD", self._refs.branch)
         self._reset(wanted.head)
         left = self._status()
         if left.dirty:
-            self._set_aside_repositories(left.dirty, status.head)
+            self._linked.set_aside(left.dirty, status.head)
             self._git.run("clean", "-ffdq")
             self._reset(wanted.head)
             left = self._status()
@@ -332,51 +314,6 @@ class GitLane:
         self._git.run("reset", "--hard", "--quiet", commit)
         if self._git.sparse:
             self._index.remove_left_out()
-
-    def _quarantine(self, head: str, wanted: str) -> None:
-        """A commit that nobody handed in (it came after its session was over) is kept, and never measured."""
-        self._saved.add(wanted)
-        if not head or head in self._saved or head in self._saved_earlier():
-            return
-        self._update_ref(quarantine_ref(self._plan.run_id, head), head)
-        self._saved.add(head)
-
-    def _saved_earlier(self) -> set[str]:
-        """What earlier lives of the run keep reachable; asked for once, by the first commit that nobody knows."""
-        if not self._asked:
-            self._asked = True
-            listed = self._git.line("for-each-ref", "--format=%(objectname)", ref_root(self._plan.run_id))
-            self._saved.update(listed.split())
-        return self._saved
-
-    def _set_aside_repositories(self, dirty: Iterable[str], head: str) -> None:
-        """Move away repositories that stand where the wanted tree has none, or another commit of them.
-
-        One that the commit ``head`` links to is kept: its objects are in no commit of ours.
-        """
-        for path in (path for path in dirty if path.endswith("/")):
-            linked = head and self._git.run("ls-tree", head, "--", path.rstrip("/")).startswith(b"160000")
-            if linked and self._aside is not None:
-                keep_repository(self.worktree / path, self._aside / head[:12] / path)
-            else:
-                shutil.rmtree(self.worktree / path, ignore_errors=True)
-
-    def _bring_back_repositories(self, commit: str) -> None:
-        """Those that were set aside with ``commit``, when another commit was measured meanwhile."""
-        folder = self._aside / commit[:12] if self._aside is not None else None
-        if folder is None or not folder.is_dir():
-            return
-        rows = self._git.run("ls-tree", "-r", "-z", commit).split(b"\0")
-        for path in (os.fsdecode(row.partition(b"\t")[2]) for row in rows if row.startswith(b"160000")):
-            target = self.worktree / path
-            if (
-                (folder / path).is_dir()
-                and not target.is_symlink()
-                and not (target.is_dir() and any(target.iterdir()))
-            ):
-                shutil.rmtree(target, ignore_errors=True)
-                shutil.move(folder / path, target)
-                self._seen = None
 
     def _in_progress(self) -> list[Path]:
         with contextlib.suppress(FileNotFoundError), os.scandir(self.git_dir) as entries:
