@@ -13,6 +13,8 @@ from pathlib import Path
 from fakes.workspace import PATIENCE_S, Workspace
 
 CTRL_C = b"\x03"
+_AT_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0"')
+"""Ctrl-C reaches a program only from the terminal that controls it: the first that the leader of a session opens."""
 
 
 class Dialogue:
@@ -24,23 +26,27 @@ class Dialogue:
         self._master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, columns))  # of no columns is a terminal that does not know
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "omagy_supervisor", *args],
+            [*_AT_TERMINAL, os.ttyname(slave), sys.executable, "-m", "omagy_supervisor", *args],
             cwd=cwd or ws.root,
             env={**ws.environment, "TERM": "dumb", **environment},
-            stdin=slave,
+            stdin=subprocess.DEVNULL,
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            preexec_fn=_controlling_terminal,  # noqa: PLW1509 - the tests start no threads here
         )
         os.close(slave)
-        self.shown = ""
+        self._raw = b""
         self._read = 0
         self._ended = False
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def shown(self) -> str:
+        """All that was shown so far. A letter, or the end of a line, can come in two parts."""
+        return self._raw.decode("utf-8", "replace").replace("\r\n", "\n")
 
     def expect(self, words: str) -> str:
         """Wait for ``words`` after what was expected before; returns all that came up to them."""
@@ -100,16 +106,8 @@ class Dialogue:
         except OSError:  # the last program that had the terminal is gone
             data = b""
         self._ended = not data
-        self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        self._raw += data
         return not self._ended
 
 
 Talk = Callable[..., Dialogue]
-
-
-def _controlling_terminal() -> None:
-    """Ctrl-C reaches the program only from the terminal that controls it."""
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)

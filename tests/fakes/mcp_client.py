@@ -12,7 +12,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp_types import CallToolResult
 
-from fakes.workspace import Workspace
+from fakes.workspace import WHOLE_RUN_S, Workspace
 
 Json = dict[str, Any]
 
@@ -47,7 +47,7 @@ def with_client(server: StdioServerParameters, act: Callable[[Client], Awaitable
     """Run ``act`` with a client of ``server``."""
 
     async def run() -> None:
-        with anyio.fail_after(120):
+        with anyio.fail_after(WHOLE_RUN_S):
             async with connected(server) as client:
                 await act(client)
 

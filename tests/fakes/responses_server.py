@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
+from fakes.workspace import PATIENCE_S
+
 Json = dict[str, Any]
 
 
@@ -166,7 +168,7 @@ class ResponsesServer:
         with self._changed:
             return tuple(self._requests)
 
-    def wait_for_requests(self, number: int, limit_s: float = 60.0) -> tuple[Request, ...]:
+    def wait_for_requests(self, number: int, limit_s: float = PATIENCE_S) -> tuple[Request, ...]:
         """The requests so far, as soon as there are ``number`` of them. Raises AssertionError."""
         with self._changed:
             arrived = self._changed.wait_for(lambda: len(self._requests) >= number, limit_s)

@@ -46,14 +46,26 @@ class Screen:
         """Move down to the choice that begins with ``label`` and take it."""
         offered = re.compile(rf"^ [ >] (?:\d\) )?{re.escape(label)}", re.MULTILINE)
         wait_until(lambda: offered.search(self.visible()) is not None, f"the choice {label!r}")
+        at = self._next_choice("")
         for _ in range(10):
-            at = self.pointed_at()
             if at.startswith(label):
                 break
             self.press("Down")
-            wait_until(lambda at=at: self.pointed_at() not in ("", at), "the next choice")  # type: ignore[misc]
-        assert self.pointed_at().startswith(label), self.visible()
+            at = self._next_choice(at)
+        assert at.startswith(label), self.visible()
         self.press("Enter")
+
+    def _next_choice(self, before: str) -> str:
+        """Where the pointer is once it is drawn, and not at ``before`` any more: a key too many would go too far."""
+        at = ""
+
+        def moved() -> bool:
+            nonlocal at
+            at = self.pointed_at()
+            return at not in ("", before)
+
+        wait_until(moved, "the next choice")
+        return at
 
     def pointed_at(self) -> str:
         """The choice that the pointer is at; empty while the choices are being drawn."""

@@ -11,7 +11,7 @@ import pytest
 
 from fakes.dialogue import Dialogue
 from fakes.used_time import let_time_be_used
-from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, lives, noop, wait_until
+from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, lives, noop, told, wait_until
 
 SOFTENERS = ("If you want", "if you want", "Would you like", "would you like", "feel free", "Let me know")
 PARTS = ["Outcome", "Evidence", "Artifacts / state", "Handoff"]
@@ -363,7 +363,7 @@ def test_a_run_that_is_stopped_in_an_evaluation_measures_again(ws: Workspace) ->
         "mark = os.environ['OMAGY_RESULT_FILE'] + '.pid'\n"
         "if value > 1 and not os.path.exists(mark):\n"
         "    child = subprocess.Popen(['setsid', 'sleep', '600'])\n"
-        "    open(mark, 'w').write(str(child.pid))\n    time.sleep(600)\n"
+        "    open(mark, 'w').write(f'{child.pid}\\n')\n    time.sleep(600)\n"
         'print(\'{"pass": true, "score": %s}\' % value)\n'
     )
     ws.mission("budget:\n  max_iterations: 1\n", evaluator=slow)
@@ -372,10 +372,10 @@ def test_a_run_that_is_stopped_in_an_evaluation_measures_again(ws: Workspace) ->
     process = ws.start_launch()
     ws.wait_for_run()
     mark = ws.folder() / "iterations/0001/evaluator-result.json.pid"
-    wait_until(lambda: mark.exists() and bool(mark.read_text()), "the evaluation")
+    child = int(told(mark))
     process.send_signal(signal.SIGTERM)
     expect_end(ws, ended(process), "userinterlude", "stopped by SIGTERM")
-    assert not lives(int(mark.read_text()))
+    assert not lives(child)
     assert ws.decisions() == ["baseline"]
     expect_end(ws, ws.resume(ws.run_id()), "finished")
     assert ws.decisions() == ["baseline", "keep"]
