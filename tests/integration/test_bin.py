@@ -5,6 +5,7 @@ nothing; `PIP_NO_INDEX` makes any attempt an error. Where a test needs to stand 
 install, the backend waits at a named pipe, so nothing here depends on timing.
 """
 
+import fcntl
 import os
 import shutil
 import signal
@@ -130,6 +131,11 @@ class Checkout:
         with self.start(*arguments, program=program, cwd=cwd, **extra) as process:
             out, err = process.communicate()
         return process.returncode, out, err
+
+    def wait_for_setup(self) -> None:
+        """Wait until nobody is setting it up: pip has the lock for as long as it takes to die of a signal, too."""
+        with (self.root / ".tools/setup.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
 
     def build_count(self) -> int:
         return len(self.builds.read_text().splitlines()) if self.builds.exists() else 0
@@ -345,6 +351,7 @@ def test_an_sdk_that_cannot_be_installed_leaves_the_rest_working(used: Checkout)
 def test_an_interrupted_setup_is_repaired_by_the_next_use(checkout: Checkout, pipe: Path) -> None:
     with checkout.start(STUB_PIPE=str(pipe)) as process, pipe.open("w"):
         os.killpg(process.pid, signal.SIGKILL)
+    checkout.wait_for_setup()
     assert not (checkout.root / ".venv" / "bin" / "omagy").exists()
     assert checkout.run() == (0, f"{checkout.root.parent}\n", SETTING_UP)
     assert checkout.run() == (0, f"{checkout.root.parent}\n", "")
@@ -357,6 +364,7 @@ def test_an_interrupted_update_is_repaired_by_the_next_use(used: Checkout, pipe:
     with used.start(STUB_PIPE=str(pipe)) as process, pipe.open("w"):
         os.killpg(process.pid, blow)
         process.wait()
+    used.wait_for_setup()
     (used.root / "pyproject.toml").write_text(PYPROJECT)
     assert used.run() == (0, f"{used.root.parent}\n", SETTING_UP)
 
