@@ -3,6 +3,7 @@
 Nothing here waits for a time: a session or an evaluation stops at a gate, the victim is killed there, the gate opens.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -18,7 +19,7 @@ import psutil
 import pytest
 
 from chaos.checker import check, decided
-from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, wait_until, workspace
+from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, lives, told, wait_until, workspace
 from omagy_autoresearch.names import session_cookie, sessions_cookie
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.processes import SystemProcesses
@@ -32,7 +33,7 @@ EVALUATOR = """\
 import json, os, pathlib, threading
 value = float(pathlib.Path("value.txt").read_text())
 if os.environ["OMAGY_ITERATION"] == {iteration!r} and not pathlib.Path({opened!r}).exists():
-    pathlib.Path({pid!r}).write_text(str(os.getpid()))
+    pathlib.Path({pid!r}).write_text(f"{{os.getpid()}}\\n")
     while not pathlib.Path({opened!r}).exists():
         threading.Event().wait(0.02)
 print(json.dumps({{"pass": True, "score": value}}))
@@ -65,9 +66,7 @@ class Scene:
     def wait_at_the_gate(self) -> None:
         self.ws.wait_for_run()
         if self.victim == "evaluator":
-            wait_until(
-                lambda: self._evaluator_pid.exists() and self._evaluator_pid.read_text() != "", "the evaluation"
-            )
+            told(self._evaluator_pid)
         else:
             self.ws.wait_for_session(self.iteration, "at the gate")
 
@@ -91,10 +90,11 @@ class Scene:
             case "tmux server":
                 return [tmux_server(self.ws)]
             case "evaluator":
-                return [int(self._evaluator_pid.read_text())]
+                return [int(told(self._evaluator_pid))]
             case _:
+                # The terminal last: whoever loses it is told so, and must not have the time to put things in order.
                 agent = [child.pid for child in psutil.Process(self.runner()).children(recursive=True)]
-                return [supervisor, tmux_server(self.ws), self.runner(), *agent]
+                return [supervisor, self.runner(), *agent, tmux_server(self.ws)]
 
     def expected(self) -> list[str]:
         """Only who loses the session's artifact, or its measurement, loses the iteration."""
@@ -118,7 +118,8 @@ def test_whoever_is_killed_the_run_ends_as_it_should(ws: Workspace, seed: int) -
     supervisor = ws.start_launch()
     scene.wait_at_the_gate()
     for pid in scene.victims(supervisor.pid):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # one that ended with the victim before it
+            os.kill(pid, signal.SIGKILL)
     if scene.victim in ("supervisor", "everything"):
         assert supervisor.wait(PATIENCE_S) == -signal.SIGKILL
         scene.open_the_gate()
@@ -155,20 +156,23 @@ def test_a_detached_run_survives_the_death_of_its_tmux_server(ws: Workspace) -> 
 
 def test_a_sweep_spares_the_run_of_the_same_name_in_another_repository(tmp_path: Path) -> None:
     """Two missions of one name that start in the same second have the same run id; their lanes differ."""
-    forever = [sys.executable, "-c", "import threading; threading.Event().wait()"]
+    forever = [sys.executable, "-c", "import threading; print('there', flush=True); threading.Event().wait()"]
     lanes = [str(tmp_path / name / "autoresearch-m-20260131T120000Z") for name in ("one", "two")]
     environments = [{**os.environ, "OMAGY_COOKIE": session_cookie(lane, 1, 1)} for lane in lanes]
-    mine, theirs = (subprocess.Popen(forever, env=environment) for environment in environments)
+    mine, theirs = (subprocess.Popen(forever, env=each, stdout=subprocess.PIPE) for each in environments)
     try:
+        for process in (mine, theirs):  # a process that has just been started has no environment yet
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"there\n"
         clock = SystemClock()
         processes = SystemProcesses(SignalStops(tmp_path, clock), clock)
         assert processes.sweep(sessions_cookie(lanes[0])) == 1
-        assert not psutil.pid_exists(mine.pid)
+        assert not lives(mine.pid)
         assert theirs.poll() is None
     finally:
         for process in (mine, theirs):
             process.kill()
-            process.wait()
+            process.communicate()
 
 
 # -- a disk that is full
@@ -244,9 +248,11 @@ def test_a_disk_that_is_full_for_everybody_loses_nothing(small_disk: Path, spare
     """Agent, git and omagy all meet the full disk; with space again, the run goes on from what it has."""
     with workspace(small_disk) as ws:
         full_disk_mission(ws)
-        gate = small_disk / "opened"
+        gate, space = small_disk / "opened", small_disk / "space"
         ws.plan(
-            i1=candidate(3), i2=[{"print": "at the gate"}, {"wait_for": str(gate)}, *candidate(2)], i3=candidate(4)
+            i1=candidate(3),
+            i2=[{"print": "at the gate"}, {"wait_for": str(gate)}, *candidate(2)],
+            i3=[{"wait_for": str(space)}, *candidate(4)],
         )
         supervisor = ws.start_launch()
         ws.wait_for_run()
@@ -255,6 +261,7 @@ def test_a_disk_that_is_full_for_everybody_loses_nothing(small_disk: Path, spare
         fill(small_disk / "filler", spare_bytes)
         wait_until(lambda: supervisor.poll() is not None or len(ws.decisions()) > 2, "an end of iteration 2")
         (small_disk / "filler").unlink()
+        space.touch()
         said = supervisor.communicate(timeout=PATIENCE_S)[1]
         if supervisor.returncode != 0:
             assert supervisor.returncode in (1, 3), said
