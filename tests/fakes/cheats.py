@@ -484,10 +484,6 @@ def _program(name: str, program: str, decision: str, reason: str) -> Cheat:
 
 
 HONEST = "print(0.5)\n"
-LIMIT_S = 5
-"""What an evaluation of one of ``ATTACKS`` may take: two of them wait for it, all others need a part of it."""
-OVER_ITS_LIMIT = f"stopped at its time limit of {LIMIT_S}.0s"
-
 ATTACKS = (
     _program("is honest", HONEST, "discard", TRUTH),
     _program(
@@ -516,15 +512,6 @@ ATTACKS = (
         "the evaluator ",
     ),
     _program("kills its process group", "import os\nos.killpg(0, 9)\n", "discard", "killed by signal 9"),
-    _program("hangs", "import threading\nthreading.Event().wait()\n", "discard", OVER_ITS_LIMIT),
-    _program(
-        "leaves a daemon that ignores TERM",
-        "import os, signal, threading\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n"
-        "        for number in (signal.SIGTERM, signal.SIGHUP):\n            signal.signal(number, signal.SIG_IGN)\n"
-        "        os.environ.clear()\n        threading.Event().wait()\n    os._exit(0)\n" + HONEST,
-        "discard",
-        OVER_ITS_LIMIT,
-    ),
     _program(
         "edits the evaluator for the next measurement",
         "import os\n"
@@ -566,6 +553,30 @@ if os.path.lexists(result):
     os.remove(result)
 with open(result, "w") as file:
     json.dump(answer, file)
+"""
+
+LIMIT_S = 4
+"""What an evaluation of one of ``ENDLESS`` may take: two of them wait for it, for a shell it is more than enough."""
+OVER_ITS_LIMIT = f"stopped at its time limit of {LIMIT_S}.0s"
+
+ENDLESS = (
+    _program("is honest", "echo 0.5\n", "discard", TRUTH),
+    _program("hangs", "sleep 600\n", "discard", OVER_ITS_LIMIT),
+    _program(
+        "leaves a daemon that ignores TERM",
+        "trap '' TERM HUP\n"
+        'env -i PATH="$PATH" setsid -f sh -c \'echo $$ > "$0.pid"; exec sleep 600\' "$OMAGY_RESULT_FILE"\n'
+        "echo 0.5\n",
+        "discard",
+        OVER_ITS_LIMIT,
+    ),
+    _program("is better", "echo 2\n", "keep", "score improved: 1 → 2"),
+)
+"""``CAREFUL_SHELL`` does with a ``program.py`` for the shell what ``CAREFUL`` does, and starts no Python for it."""
+
+CAREFUL_SHELL = """score=$(sh program.py)
+rm -f "$OMAGY_RESULT_FILE"
+echo "{\\"pass\\": true, \\"score\\": $score}" > "$OMAGY_RESULT_FILE"
 """
 
 

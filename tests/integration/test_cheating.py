@@ -11,8 +11,10 @@ from fakes.cheats import (
     ATTACKS,
     ATTRIBUTES,
     CAREFUL,
+    CAREFUL_SHELL,
     DIRT,
     EDITABLE,
+    ENDLESS,
     EVALUATOR,
     FILTER,
     GULLIBLE,
@@ -29,7 +31,7 @@ from fakes.cheats import (
     Cheat,
     sh,
 )
-from fakes.workspace import Acts, Workspace, lives, noop
+from fakes.workspace import Acts, Workspace, lives, noop, told
 
 ARTIFACT: Acts = [{"artifact": {}}]
 TARGET = "conf/gr\u00f6\u00dfe.json"
@@ -337,8 +339,21 @@ def test_an_evaluator_that_runs_the_candidate_apart_and_answers_last_is_believed
     next measurement."""
     ws.write("program.py", "print(1)\n")
     ws.write("missions/m/eval.py", CAREFUL)
-    prepare(ws, len(ATTACKS), keys=f"  isolation: {isolation}\n  timeout: {LIMIT_S}s\n  repeats: 2\n  retest: 0\n")
+    prepare(ws, len(ATTACKS), keys=f"  isolation: {isolation}\n  timeout: 60s\n  repeats: 2\n  retest: 0\n")
     play(ws, ATTACKS)
+    expect_lane_at_tip(ws)
+
+
+@pytest.mark.parametrize("isolation", ["lane", "fresh"])
+def test_candidates_that_never_end_are_ended_and_the_next_one_is_measured(ws: Workspace, isolation: str) -> None:
+    """One that hangs, and one that leaves its output open to a daemon which no polite signal ends."""
+    ws.write("program.py", "echo 1\n")
+    ws.write("missions/m/eval.sh", CAREFUL_SHELL)
+    keys = f"  isolation: {isolation}\n  timeout: {LIMIT_S}s\n  repeats: 2\n  retest: 0\n"
+    prepare(ws, len(ENDLESS), keys=keys, command="sh missions/m/eval.sh")
+    play(ws, ENDLESS)
+    daemon = int(told(ws.folder() / "iterations/0003/evaluator-result.json.pid"))
+    assert not lives(daemon)
     expect_lane_at_tip(ws)
 
 
@@ -431,7 +446,7 @@ def test_a_candidate_that_would_be_kept_has_to_pass_everything(ws: Workspace, is
         answer({"code.txt": "", "broken": ""}, score=6, memory=100, speed=1),
     ]
     guard = (
-        "guard:\n  timeout: 4s\n  command: test ! -e hangs || exec sleep 600; "
+        "guard:\n  timeout: 8s\n  command: test ! -e hangs || exec sleep 600; "
         "test ! -e broken || { echo starting; echo '3 tests failed in test_a.py' >&2; exit 5; }\n"
     )
     prepare(ws, len(sessions), guard, keys)
@@ -442,7 +457,7 @@ def test_a_candidate_that_would_be_kept_has_to_pass_everything(ws: Workspace, is
         ("discard", "speed is 0.5, below its limit of 1"),
         ("discard", "the evaluator gave no metric speed, which a constraint needs"),
         ("discard", "guard failed: it exited with status 5: 3 tests failed in test_a.py"),
-        ("discard", "guard failed: it was stopped at its time limit of 4.0s"),
+        ("discard", "guard failed: it was stopped at its time limit of 8.0s"),
         ("discard", "held-out check failed: it exited with status 1"),
         ("keep", "score improved: 2 → 6"),
         ("discard", "score is the same: 6"),
