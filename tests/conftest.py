@@ -14,6 +14,11 @@ from fakes.sample_repositories import NUMBERS, write_files
 from fakes.screen import OpenScreen, Screen
 from fakes.workspace import Workspace, lives, wait_until, workspace
 
+# Tests may be run by a git hook, in a run of omagy's own or in a pane of tmux: none of these is what they are about.
+for _name in [name for name in os.environ if name.startswith(("GIT_", "OMAGY_", "TMUX"))]:
+    if not _name.startswith("OMAGY_TEST_"):
+        del os.environ[_name]
+
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and with them all that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
