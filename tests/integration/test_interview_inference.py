@@ -89,6 +89,7 @@ def test_ctrl_c_ends_the_look_and_not_the_interview(
     dialogue.expect("Stopped; the interview goes on without it.")
     dialogue.expect("How would you notice?")
     assert [line for line in numbers.running() if "codex" in line and "omagy_supervisor" not in line] == []
+    dialogue.expect("? explain)\n> ")
     dialogue.press(CTRL_C)
     assert dialogue.end() == 130
     after = {path: held for path, held in contents(numbers.root).items() if not path.startswith(".omagy")}
