@@ -30,7 +30,7 @@ wire_api = "responses"
 env_key = "{key_variable}"
 request_max_retries = 1
 stream_max_retries = 1
-stream_idle_timeout_ms = 20000
+stream_idle_timeout_ms = 120000
 
 [analytics]
 enabled = false

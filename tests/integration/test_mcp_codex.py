@@ -24,7 +24,7 @@ def codex_with_omagy(ws: Workspace, folder: Path, base_url: str, mode: ToolMode)
     home = make_codex_home(folder, base_url, mode)
     registered = ws.omagy("mcp", "--print-config", "codex").stdout.replace("# required", "required")
     with home.config_file.open("a") as config:
-        config.write(f"\n{registered}")
+        config.write(f"\n{registered}\nstartup_timeout_sec = {PATIENCE_S}\n")
     return home
 
 
