@@ -65,11 +65,11 @@ class Place:
         self.folder = self.lane.worktree
         self.ref = f"refs/heads/{BRANCH}"
 
-    def git(self, patience_s: float = 30.0) -> Git:
+    def git(self, patience_s: float = PATIENCE_S) -> Git:
         settled = self.plan.git_settings
         return Git(carried_settings(self.ws.environment, self.ws.root, settled)[0], patience_s=patience_s)
 
-    def made(self, patience_s: float = 30.0) -> GitLane:
+    def made(self, patience_s: float = PATIENCE_S) -> GitLane:
         """The lane as another process would open it."""
         return GitLane(self.git(patience_s), self.plan, self.ws.root.parent / "set-aside")
 
@@ -719,7 +719,7 @@ def test_a_pipe_among_the_shared_settings_does_not_stop_git(place: Place, name: 
     path.parent.mkdir(exist_ok=True)
     path.unlink(missing_ok=True)
     os.mkfifo(path)
-    place.lane = place.made(patience_s=4)
+    place.lane = place.made()
     place.lane.status()
     place.comes_back()
 

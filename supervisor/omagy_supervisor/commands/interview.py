@@ -200,7 +200,7 @@ class _Intake:
         refused = self.claim.take(state.slug)
         if refused:
             return refused
-        at = SystemClock().now().isoformat(timespec="seconds")
+        at = SystemClock().now().isoformat(timespec="microseconds")
         self.drafts.write(saved(state, at=at, launched=launched_as), markdown(state))
         if before and before != state.slug:
             self.drafts.remove(before)
