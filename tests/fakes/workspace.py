@@ -207,9 +207,9 @@ class Workspace:
         wait_until(lambda: bool(self.run_ids()) and (self.folder() / "manifest.json").exists(), "the run's manifest")
         return self.run_id()
 
-    def wait_for_session(self, iteration: int = 1, text: str = "hanging") -> None:
+    def wait_for_session(self, iteration: int = 1, text: str = "hanging", run_id: str | None = None) -> None:
         """Wait until the session of ``iteration`` has shown ``text``."""
-        log = self.folder() / f"iterations/{iteration:04d}/session.log"
+        log = self.folder(run_id) / f"iterations/{iteration:04d}/session.log"
         wait_until(
             lambda: log.exists() and text in log.read_text(errors="replace"),  # it may end within a letter
             f"{text!r} in the session of iteration {iteration}",

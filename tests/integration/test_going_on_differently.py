@@ -48,8 +48,7 @@ def test_another_run_ends_the_session_of_an_interrupted_one(ws: Workspace, next_
     first = ws.start_launch()
     wait_until(lambda: bool(set(ws.run_ids()) - {stopped}), "the run")
     (interrupted,) = set(ws.run_ids()) - {stopped}
-    log = ws.folder(interrupted) / "iterations/0001/session.log"
-    wait_until(lambda: log.exists() and "half done" in log.read_text(), "the session")
+    ws.wait_for_session(1, "half done", interrupted)
     first.kill()
     first.wait()
     ws.plan(default=candidate(3))

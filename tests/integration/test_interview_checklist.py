@@ -146,7 +146,7 @@ def test_03_each_round_writes_the_canonical_draft_artifact(numbers: Workspace, t
     assert first["launch_ready"] is False
     dialogue.choose("with a command of my own")
     dialogue.expect("Which command?")
-    assert str(record(numbers, "better")["updated_at"]) > str(first["updated_at"]), "the newest draft is offered first"
+    assert str(record(numbers, "better")["updated_at"]) > str(first["updated_at"]), "the newest is offered first"
     dialogue.kill()
     assert numbers.users_side() == before
     assert numbers.git("status", "--porcelain") == ""
