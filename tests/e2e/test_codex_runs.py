@@ -1,8 +1,8 @@
 """Whole runs with the real Codex: it talks to a scripted model server on the loopback interface."""
 
-import signal
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -179,16 +179,20 @@ def test_a_session_that_is_killed_is_an_error_and_the_run_goes_on(
     server.wait_for_requests(1)
     server.replace(url, propose(3, 4), Message("done"))
     for codex in codex_processes(ws):
-        codex.send_signal(signal.SIGKILL)
+        with suppress(psutil.Error):  # the end of one can be that of another
+            codex.kill()
     gate.set()
     assert process.wait(PATIENCE_S) == 0
     assert ws.decisions() == ["baseline", "error", "keep"]
 
 
 def codex_processes(ws: Workspace) -> list[psutil.Process]:
-    found = [
-        process for process in ws.own_processes() if "exec" in process.cmdline() and "codex" in str(process.cmdline())
-    ]
+    found = []
+    for process in ws.own_processes():
+        with suppress(psutil.Error):
+            words = process.cmdline()
+            if "exec" in words and "codex" in str(words):
+                found.append(process)
     assert found
     return found
 
@@ -232,7 +236,7 @@ def test_a_resume_can_leave_out_an_argument_that_codex_refused(
     resume = f"--resume {ws.run_id()} --"
     assert f"omagy autoresearch {resume} <codex-args>" in (ws.folder() / "handoff.md").read_text()
     assert ws.resume(ws.run_id()).returncode == 3
-    assert ws.omagy("autoresearch", "--foreground", *resume.split(), timeout=120).returncode == 0
+    assert ws.omagy("autoresearch", "--foreground", *resume.split()).returncode == 0
     assert ws.decisions() == ["baseline", "keep"]
 
 

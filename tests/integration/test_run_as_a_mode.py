@@ -139,8 +139,7 @@ def test_a_killed_supervisor_leaves_no_mode_behind(ws: Workspace, running: Any) 
     told = ws.omagy("state", "clear", "autoresearch")
     assert told.returncode == 0
     assert f"omagy autoresearch --resume {ws.run_id()}" in told.stdout
-    for process in ws.own_processes():
-        process.kill()
+    ws.kill_all()
 
 
 @pytest.mark.parametrize("verb", ["clear", "cancel"])
@@ -213,5 +212,4 @@ def test_a_mode_and_a_run_never_start_together(ws: Workspace) -> None:
             assert ws.omagy("state", "clear", "autoresearch").returncode in (0, 2)
             launch.kill()
             launch.wait(PATIENCE_S)
-    for process in ws.own_processes():
-        process.kill()
+    ws.kill_all()

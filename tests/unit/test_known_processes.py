@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,5 +91,5 @@ def test_a_sweep_reaches_what_hides_the_cookie(processes: SystemProcesses, tmp_p
             assert processes.sweep(cookie) == 2
             wait_until(lambda: not lives(hidden.pid), "the end of what hid")
         finally:
-            if hidden.is_running():
+            with suppress(psutil.NoSuchProcess):
                 hidden.kill()
