@@ -12,6 +12,8 @@ import pytest
 
 from fakes.used_time import let_it_be_long_ago
 from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, contents, lives, noop, wait_until
+from omagy_supervisor.adapters.lock import RunLock
+from omagy_supervisor.paths import StateRoot
 
 
 def launches(ws: Workspace) -> Path:
@@ -540,6 +542,25 @@ def test_watch_shows_a_run_to_its_end(ws: Workspace) -> None:
     assert f"the supervisor of run {other} is gone without ending the run" in err
     assert f"omagy autoresearch --resume {other}" in err
     ws.kill_all()
+
+
+def test_a_view_of_an_ended_run_ends_once_its_supervisor_has_let_go(ws: Workspace) -> None:
+    """Its last words are shown, and what is typed next is not refused for its sake."""
+    ws.mission("budget:\n  max_iterations: 1\n")
+    ws.commit()
+    ws.plan(default=noop())
+    assert ws.launch().returncode == 0
+    supervisor = RunLock(StateRoot(ws.root).lock)
+    assert supervisor.acquire()
+    watch = ws.start("autoresearch", "watch")
+    log = ws.folder() / "supervisor.log"
+    wait_until(lambda: looks_at(watch, log), "the watching")
+    with log.open("a") as file:
+        file.write("its last words\n")
+    supervisor.release()
+    out, err = watch.communicate(timeout=PATIENCE_S)
+    assert (watch.returncode, "## Outcome" in out) == (0, True)
+    assert err.endswith("its last words\n")
 
 
 # -- contradictions

@@ -24,6 +24,7 @@ from omagy_supervisor.ui.messages import say, show
 from omagy_supervisor.ui.style import styled
 
 _TICK_S = 0.2
+_LETTING_GO_S = 10.0
 _COMMAND = "`"  # a line of the handoff with a command, which a person copies, is left to the terminal
 
 
@@ -39,6 +40,7 @@ def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
             _copy(log)
             manifest = read_manifest(folder)
             if manifest is not None and manifest.over:
+                _await_letting_go(root, run_id, stops)
                 _copy(log)
                 show("")
                 return show_end(folder, manifest.outcome)
@@ -47,6 +49,15 @@ def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
                 return _gone(folder, run_id)
             if stops.wait(_TICK_S) is Wake.STOP:
                 return _left(run_id)
+
+
+def _await_letting_go(root: StateRoot, run_id: str, stops: SignalStops) -> None:
+    """Wait until the supervisor of a run that has ended is gone: until then the next launch or resume is refused."""
+    clock = SystemClock()
+    deadline = clock.monotonic_s() + _LETTING_GO_S
+    while is_supervised(root, run_id) and clock.monotonic_s() < deadline:
+        if stops.wait(_TICK_S / 4) is Wake.STOP:
+            return
 
 
 def _still_unfinished(folder: RunFolder) -> bool:
@@ -103,6 +114,7 @@ def until_baseline(folder: RunFolder, run_id: str, under_way: str) -> int:
         while True:
             manifest = read_manifest(folder)
             if manifest is not None and manifest.over:
+                _await_letting_go(root, run_id, stops)
                 return show_end(folder, manifest.outcome)
             if manifest is not None and _baseline_recorded(manifest):
                 say(f"{under_way}; watch: omagy autoresearch watch {run_id}")
