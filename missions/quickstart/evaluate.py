@@ -178,17 +178,17 @@ def evaluate(seed, deadline_s):
     reference, program = Worker(HERE / "reference.py"), Worker(HERE / "logstats.py")
     try:
         reference.read("ready")
-        signal.signal(signal.SIGALRM, out_of_time)
-        signal.setitimer(signal.ITIMER_REAL, deadline_s)
-        return judge(reference, program, random.Random(seed))
+        return judge(reference, program, random.Random(seed), deadline_s)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         reference.close()
         program.close()
 
 
-def judge(reference, program, rng):
+def judge(reference, program, rng, deadline_s):
     try:
+        signal.signal(signal.SIGALRM, out_of_time)
+        signal.setitimer(signal.ITIMER_REAL, deadline_s)
         program.read("ready")
         return measure(reference, program, rng)
     except RejectedError as rejected:

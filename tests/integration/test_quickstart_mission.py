@@ -321,9 +321,11 @@ def test_a_broken_program_never_passes(mission: Mission, name: str) -> None:
 @pytest.mark.parametrize(
     "program", ["while True:\n    pass\n", "def summarise(lines):\n    while True:\n        pass\n"]
 )
-def test_a_program_that_hangs_ends_with_the_deadline(mission: Mission, program: str) -> None:
+@pytest.mark.parametrize("deadline", ["0.2", "0.000001"])
+def test_a_program_that_hangs_ends_with_the_deadline(mission: Mission, program: str, deadline: str) -> None:
+    """However soon that comes, it is the program's fault and not the evaluator's."""
     mission.write(program)
-    result = mission.evaluate("--deadline", "0.2")
+    result = mission.evaluate("--deadline", deadline)
     assert result["reason"] == "the program did not finish in time"
 
 
