@@ -9,7 +9,7 @@ from pathlib import Path
 from omagy_supervisor.files import read_regular
 
 _TEXT_LIMIT = 64 << 10
-_PATIENCE_S = 10.0
+_PATIENCE_S = 30.0  # measured 0.1 s; a cold disk or a loaded machine takes far longer to start Python
 _VIRTUAL_ENVIRONMENTS = (".venv", "venv")
 _ASK = "import sys, importlib.util as u; print(*[name for name in sys.argv[1:] if u.find_spec(name)])"
 
