@@ -18,6 +18,11 @@ def begin(screen: Screen, *args: str) -> None:
     screen.wait("What should get better?")
 
 
+def wait_below(screen: Screen, told: str, question: str) -> None:
+    """Wait until ``question`` is asked again after ``told``: what is typed in between is no answer to it."""
+    wait_until(lambda: question in screen.text().partition(told)[2], f"{question!r} below {told!r}")
+
+
 def up_to_the_trial(screen: Screen) -> None:
     """A goal, a name, a command of one's own whose last number counts."""
     screen.type("a better number")
@@ -63,13 +68,13 @@ def test_back_and_explain_are_one_key(numbers: Workspace, open_screen: OpenScree
     screen = open_screen()
     begin(screen)
     screen.type("?")
-    screen.wait("Every session of the agent reads it.")
+    wait_below(screen, "Every session of the agent reads it.", "What should get better?")
     screen.type("a better number")
     screen.wait("A short name for it?")
     screen.press("Enter")
     screen.wait("How would you notice?")
     screen.press("?")
-    screen.wait("After every change a command is run")
+    wait_below(screen, "After every change a command is run", "How would you notice?")
     screen.press("<")
     wait_until(lambda: screen.text().count("A short name for it?") == 2, "the question before")
     screen.type("<")

@@ -15,7 +15,9 @@ import pytest
 
 from fakes.screen import Screen
 from fakes.workspace import EVALUATOR, PATIENCE_S, Acts, Workspace, candidate, lives, noop, wait_until
+from omagy_supervisor.active import supervisor_lives
 from omagy_supervisor.launching import tmux_session
+from omagy_supervisor.paths import StateRoot
 
 
 @pytest.fixture
@@ -54,6 +56,7 @@ def supervisor(ws: Workspace) -> psutil.Process:
 
 def wait_for_end(ws: Workspace) -> None:
     wait_until(lambda: ws.manifest()["lifecycle_outcome"] is not None, "the end of the run")
+    wait_until(lambda: not supervisor_lives(StateRoot(ws.root)), "the end of its supervisor")
     wait_until(lambda: ws.tmux("list-sessions").returncode != 0, "the end of omagy's tmux server")
 
 
@@ -68,8 +71,8 @@ def test_leaving_the_view_leaves_the_run(ws: Workspace, screen: Screen) -> None:
     run_id = ws.run_id()
     ws.wait_for_session(1, "working")
     assert windows(ws) == [f"{session_of(ws)} supervisor", f"{session_of(ws)} i0001"]
-    pane = ws.tmux("capture-pane", "-p", "-t", f"={session_of(ws)}:i0001").stdout
-    assert pane.strip() == "working"
+    window = ("capture-pane", "-p", "-t", f"={session_of(ws)}:i0001")
+    wait_until(lambda: ws.tmux(*window).stdout.strip() == "working", "what the session's window shows")
 
     screen.press("C-c")
     shown = screen.wait("status 0")
@@ -168,10 +171,8 @@ def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place
     if place == "outside":
         screen.type("unset TMUX TMUX_PANE; TERM=xterm-256color")
     screen.omagy("attach")
-    shown = screen.wait("0:supervisor", full_screen=True)
-    assert f"[{session_of(ws)}]" in shown
-    assert "1:i0001" in shown
-    assert ("C-b C-b d leave" if place == "inside" else "C-b d leave") in screen.whole()
+    shown = screen.wait("C-b C-b d leave" if place == "inside" else "C-b d leave", full_screen=True)
+    assert all(words in shown for words in (f"[{session_of(ws)}]", "0:supervisor", "1:i0001"))
     wait_until(lambda: ws.tmux("list-clients").stdout.count("\n") == 1, "the client")
     ws.tmux("detach-client", "-s", f"={session_of(ws)}")
     screen.wait("status 0")
@@ -275,6 +276,7 @@ def test_a_view_on_a_terminal_has_colour_and_without_one_plain_text(ws: Workspac
     """Colour is for terminals, and NO_COLOR switches it off there too."""
     prepared(ws, default=noop())
     log = ws.root.parent / "typed.log"
+    log.touch()
     screen._do("pipe-pane", "-t", "mine", "-O", f"cat > {shlex.quote(str(log))}")
     assert ws.launch().returncode == 0
     screen.omagy("watch")
