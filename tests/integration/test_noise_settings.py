@@ -16,7 +16,7 @@ served = open(book + ".served").read().split() if os.path.exists(book + ".served
 score = json.load(open(book))[name][served.count(name)]
 if isinstance(score, str):
     open(book + ".waiting", "w").close()
-    while not os.path.exists(score):
+    while not (os.path.exists(score) and open(score).read().endswith("\\n")):
         time.sleep(0.01)
     score = float(open(score).read())
 with open(book + ".served", "a") as file:
@@ -277,7 +277,7 @@ def test_a_kill_amid_a_comparison_repeats_no_recorded_measurement(ws: Workspace)
     assert before == ["base"] * 6 + ["real"] * 4 + ["base"] * 2
     supervisor.kill()
     supervisor.wait()
-    gate.write_text("105")
+    gate.write_text("105\n")
     wait_until(lambda: bench.served != before or not ws.own_processes(), "the orphaned measurement's end")
     Path(f"{bench.book}.served").write_text("".join(f"{name}\n" for name in before))
     assert ws.resume(ws.run_id()).returncode == 0
@@ -300,7 +300,7 @@ def test_a_kill_amid_the_check_at_the_end_is_made_up_for(ws: Workspace) -> None:
     supervisor.kill()
     supervisor.wait()
     before = bench.served
-    gate.write_text("100")
+    gate.write_text("100\n")
     wait_until(lambda: bench.served != before or not ws.own_processes(), "the orphaned measurement's end")
     Path(f"{bench.book}.served").write_text("".join(f"{name}\n" for name in before))
     assert ws.resume(ws.run_id()).returncode == 0

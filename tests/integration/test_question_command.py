@@ -340,6 +340,6 @@ def unprivileged(ws: Workspace, *words: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )

@@ -87,7 +87,7 @@ def test_an_agent_without_output_is_held_to_its_time_limit(ws: Workspace) -> Non
     assert ws.decisions() == ["baseline", "error"]
     entry = ws.ledger()["entries"][1]
     assert (entry["session"]["ending"], entry["session"].get("attempt", 1)) == ("timed_out", 1)
-    assert 2 <= entry["session"]["duration_s"] < 600
+    assert entry["session"]["duration_s"] < 600
 
 
 # -- what cannot be written
@@ -165,7 +165,7 @@ def test_a_removed_lock_lets_no_second_supervisor_in(mission: Workspace, second:
     other = mission.resume(run_id) if second == "a resume" else mission.launch()
     assert (other.returncode, f"run {run_id} is active" in other.stderr) == (2, True), other.stderr
     go.write_text("")
-    _, err = process.communicate(timeout=50)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     assert mission.decisions(run_id) == ["baseline", "keep"]
 

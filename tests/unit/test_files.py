@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.errors import StorageError
 from omagy_supervisor.files import (
     Durability,
@@ -202,7 +203,7 @@ def _socket(path: Path) -> None:
     os.mknod(path, stat.S_IFSOCK | 0o666)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("make", [_fifo, _device, _link, _loop, _socket, Path.mkdir])
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
     """A pipe does not block, a device is not read, a link is not followed."""

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.ledger import Entry
 from omagy_supervisor.adapters.ledger_file import LedgerFile
@@ -160,7 +161,7 @@ def _a_folder(shadow: Path) -> None:
     shadow.mkdir()
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("harm", [_truncated, _emptied, _deleted, _longer, _a_pipe, _a_link, _a_folder])
 def test_harm_to_the_shadow_does_not_reach_the_ledger(
     path: Path, shadow: Path, tmp_path: Path, harm: Callable[[Path], None]

@@ -89,6 +89,6 @@ def test_a_line_is_as_long_as_is_allowed(text: str, limit: int) -> None:
 @pytest.mark.parametrize("piece", ["\x1b]", "\x9d", "\x1bP", "\x1b[", "\x1b ", "\x1b]a", "\r"])
 def test_a_long_text_takes_no_longer_than_it_is(piece: str) -> None:
     """No text makes the search start over at each of its characters."""
-    began = time.perf_counter()
+    began = time.thread_time()  # what others use of the machine does not count
     visible(piece * 200_000)
-    assert time.perf_counter() - began < 5
+    assert time.thread_time() - began < 5

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.mission import Mission
@@ -205,7 +206,7 @@ def test_a_huge_file_is_refused(folder: Path) -> None:
     assert _refused(folder).message == "missions/m/mission.md is larger than 1 MiB"
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("name", ["mission.md", "sandbox.md"])
 def test_what_is_no_regular_file_is_refused_at_once(folder: Path, name: str) -> None:
     """A folder, a pipe, a device or a loop of links in place of a file is an error and never a wait."""

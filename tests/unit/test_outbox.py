@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fakes.ports import RUN_ID, FakeStops, Machine, a_machine, a_world
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.asking import parse_request
 from omagy_autoresearch.questions import Prompt, Question, Status
 from omagy_supervisor.agents import SessionSpec
@@ -126,7 +127,7 @@ def _endless(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("plant", [_pipe, _loop, _foreign, _folder, _endless])
 def test_what_is_no_file_is_not_read(session: Session, plant: Callable[[Path], None]) -> None:
     session.leaves("z.json", {"question": "Which?"})
@@ -135,7 +136,7 @@ def test_what_is_no_file_is_not_read(session: Session, plant: Callable[[Path], N
     assert "cannot be read (a.json)" in session.machine.notes[0]
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("plant", [_pipe, _loop, _folder, lambda path: path.write_text("x")])
 def test_a_folder_of_questions_that_is_none_is_not_read(session: Session, plant: Callable[[Path], None]) -> None:
     plant(session.folder)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.prompt import Asked
 from omagy_autoresearch.questions import Answer, AnswerKind, Prompt, Question, Status
@@ -100,7 +101,7 @@ def test_each_part_of_a_batch_reaches_the_next_session(tmp_path: Path) -> None:
 # -- files of strangers
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize(
     "raw", [b"", b"{", b"[]", b"null", b"\xff", b"[" * 200_000, b'{"id": "\\ud800", "run_id": "r", "status": "open"}']
 )
@@ -111,7 +112,7 @@ def test_a_damaged_question_hides_no_other(tmp_path: Path, raw: bytes) -> None:
     assert QuestionFiles(tmp_path).open_question("r") == "q9"
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 def test_what_is_no_file_is_no_question(tmp_path: Path) -> None:
     """A pipe in a question's place does not block the supervisor, and a folder is not read."""
     _write(tmp_path / "questions", "q9", id="q9", run_id="r", status="open", question="A?")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes.workspace import PATIENCE_S
 from omagy_autoresearch.decision import Decision
 from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.ledger import TSV_HEADER, Entry, tsv_row
@@ -239,7 +240,7 @@ HARMS: list[Harm] = [
 ]
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 @pytest.mark.parametrize("harm", HARMS)
 def test_whatever_stands_in_the_tables_place_is_replaced(place: Place, tmp_path: Path, harm: Harm) -> None:
     """A session can put anything there: the table is whole again with the next row, and no other file changes."""
