@@ -74,6 +74,15 @@ def make_folder(path: Path) -> None:
         raise cannot_write(path, error) from error
 
 
+def make_own_folder(path: Path) -> None:
+    """As ``make_folder``, but a link in its place is refused: nothing of ours is written where it leads."""
+    if os.path.islink(path):  # noqa: PTH114 - a Path raises where it may not look
+        raise StorageError(
+            f"{path} is not a folder of its own, but a link", "look at where it leads, and remove the link"
+        )
+    make_folder(path)
+
+
 def is_folder(path: Path) -> bool:
     """Whether a folder can be seen at ``path``: what may not be looked into is none, and no error either."""
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from omagy_autoresearch.names import iteration_folder
-from omagy_supervisor.files import is_file, is_folder, make_folder, write_atomic
+from omagy_supervisor.files import is_file, is_folder, make_folder, make_own_folder, write_atomic
 
 
 class StateRoot(NamedTuple):
@@ -77,8 +77,8 @@ class StateRoot(NamedTuple):
         return RunFolder(self.runs / run_id)
 
     def prepare(self) -> None:
-        """Make the folders. Raises StorageError."""
-        make_folder(self.state)
+        """Make the folders. Raises StorageError, also for a link in the state's place."""
+        make_own_folder(self.state)
         make_folder(self.runs)
         ignore = self.folder / ".gitignore"
         with contextlib.suppress(OSError):

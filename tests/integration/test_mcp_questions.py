@@ -1,6 +1,7 @@
 """Questions over MCP: asked by an agent, answered by the person, without anybody holding anybody up."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 from mcp.client import Client
 
 from fakes.mcp_client import done, refused, server_of, with_client
-from fakes.workspace import PATIENCE_S, Workspace, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, contents, wait_until
 
 CHOICE = {"question": "Which?", "options": ["left", {"label": "right", "value": "r", "description": "the other"}]}
 
@@ -174,3 +175,21 @@ def test_the_question_is_shown_in_the_persons_tmux(ws: Workspace) -> None:
     with_client(server_of(ws, variables=where), act)
     ws.tmux("kill-server")
     wait_until(lambda: not ws.running(), "the end of tmux")
+
+
+def test_a_linked_state_takes_no_question(ws: Workspace, tmp_path: Path) -> None:
+    """Neither asked nor answered: nothing is written where the link leads."""
+
+    async def act(client: Client) -> None:
+        name = (await done(client, "omagy_question_ask", **CHOICE))["question_id"]
+        elsewhere, state = tmp_path / "elsewhere", ws.root / ".omagy/state"
+        state.rename(elsewhere)
+        state.symlink_to(elsewhere)
+        before = contents(elsewhere)
+        mode = await refused(client, "omagy_state_write", mode="team")
+        assert await refused(client, "omagy_question_ask", **CHOICE) == mode
+        assert await refused(client, "omagy_question_answer", question_id=name, answer="1") == mode
+        assert "is not a folder of its own, but a link" in mode["message"]
+        assert contents(elsewhere) == before
+
+    with_client(server_of(ws), act)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fakes.workspace import PATIENCE_S, Workspace, wait_until
+from fakes.workspace import PATIENCE_S, Workspace, contents, wait_until
 
 CHOICE = {"question": "Which one?", "options": ["sqlite", {"label": "Postgres", "value": "pg"}]}
 BATCH = {"questions": [{"id": "db", **CHOICE}, {"question": "Why?"}]}
@@ -343,3 +343,19 @@ def unprivileged(ws: Workspace, *words: str) -> subprocess.CompletedProcess[str]
         timeout=PATIENCE_S,
         check=False,
     )
+
+
+def test_a_linked_state_takes_no_question_as_it_takes_no_mode(ws: Workspace, tmp_path: Path) -> None:
+    """Asked, answered, withdrawn: nothing is written where the link leads, and all say the same of it."""
+    ws.commit()
+    open_one = asked(ws, CHOICE)
+    elsewhere, state = tmp_path / "elsewhere", ws.root / ".omagy/state"
+    state.rename(elsewhere)
+    state.symlink_to(elsewhere)
+    before = contents(elsewhere)
+    mode = ws.omagy("state", "write", "team")
+    tries = [["--question", "Which?"], ["answer", open_one, "1"], ["cancel", open_one]]
+    for done in [mode, *(ws.omagy("question", *words) for words in tries)]:
+        assert (done.returncode, done.stderr) == (1, mode.stderr)
+    assert f"{state} is not a folder of its own, but a link" in mode.stderr
+    assert contents(elsewhere) == before

@@ -213,3 +213,23 @@ def test_a_link_in_a_folders_place_is_not_followed(tmp_path: Path, link: str, se
     with pytest.raises(ContractError, match="there is no question"):
         files.answer("q-2", (YES,), NOW)
     assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_through_a_link_to_the_state_nothing_is_written(tmp_path: Path) -> None:
+    """What lies there can be read, as modes can."""
+    elsewhere, state = tmp_path / "elsewhere", tmp_path / "state"
+    _ask(QuestionFiles(elsewhere))
+    state.symlink_to(elsewhere)
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*.json")}
+    files = QuestionFiles(state)
+    assert files.find("q-1").status is Status.OPEN
+    refused = "not a folder of its own, but a link"
+    with pytest.raises(StorageError, match=refused):
+        _ask(files, "q-2")
+    with pytest.raises(StorageError, match=refused):
+        files.answer("q-1", (YES,), NOW)
+    with pytest.raises(StorageError, match=refused):
+        files.cancel("q-1", NOW)
+    with pytest.raises(StorageError, match=refused):
+        files.expire("q-1", NOW)
+    assert {path: path.read_bytes() for path in elsewhere.rglob("*.json")} == before

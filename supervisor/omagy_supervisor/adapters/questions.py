@@ -22,7 +22,7 @@ from omagy_autoresearch.prompt import Asked
 from omagy_autoresearch.question_record import question_of, record_of
 from omagy_autoresearch.questions import Answer, Question, Status, fit_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
-from omagy_supervisor.files import cannot_write, make_folder, read_regular, write_atomic
+from omagy_supervisor.files import cannot_write, make_own_folder, read_regular, write_atomic
 
 _LIMIT = 1 << 20
 _TRIES = 250  # 20 ms apart: whoever holds the lock writes one small file
@@ -65,10 +65,7 @@ class QuestionFiles:
     def add(self, question: Question) -> Question:
         """Record ``question`` unless its id is taken; returns what stands there. Raises OmagyError."""
         folder = self._scope(question.session_id)
-        if not self._is_own(folder):
-            raise StorageError(f"{folder} is not a folder of its own", "remove what stands in its place")
-        make_folder(folder)
-        with _locked(folder):
+        with self._claimed(folder):
             path = folder / f"{question.id}.json"
             standing = _read(path)
             if standing is not None:
@@ -93,7 +90,7 @@ class QuestionFiles:
         return self.find(question_id)
 
     def _close(self, question_id: str, at: datetime, status: Status, answers: tuple[Answer, ...] = ()) -> Question:
-        with _locked(self.path(question_id).parent):
+        with self._claimed(self.path(question_id).parent):
             path, record, question = self._find(question_id)
             if question.status is not Status.OPEN:
                 raise _not_open(question)
@@ -115,6 +112,14 @@ class QuestionFiles:
     def _scope(self, session_id: str | None) -> Path:
         session = parse_session_id(session_id)
         return (self.folder / session if session else self.folder) / "questions"
+
+    @contextlib.contextmanager
+    def _claimed(self, folder: Path) -> Iterator[None]:
+        """Alone with the questions in ``folder``, which is made where it is missing. Raises StorageError."""
+        for place in dict.fromkeys((self.folder, folder.parent, folder)):
+            make_own_folder(place)
+        with _locked(folder):
+            yield
 
     def _is_own(self, folder: Path) -> bool:
         """Whether nobody put a link in the place of ``folder``, or of the session's folder around it."""

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from omagy_autoresearch.errors import ContractError, StorageError
+from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.mode_scope import KEPT_MODES, Scope, parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import Mode
@@ -21,7 +21,7 @@ from omagy_supervisor.files import (
     cannot_write,
     fsync_dir,
     is_folder,
-    make_folder,
+    make_own_folder,
     read_regular,
     sweep_temporary,
     write_atomic,
@@ -161,9 +161,7 @@ class WorkflowFiles:
 
     def _make_folder(self, session_id: str | None) -> None:
         for folder in (self._folder, *([self._folder / session_id] if session_id else [])):
-            if folder.is_symlink() or (os.path.lexists(folder) and not folder.is_dir()):
-                raise StorageError(f"{folder} is not a folder of its own", "remove what stands in its place")
-            make_folder(folder)
+            make_own_folder(folder)
 
     def _keep_unreadable(self, path: Path) -> None:
         """Nobody's work is overwritten because omagy cannot read it."""
