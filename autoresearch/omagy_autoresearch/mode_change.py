@@ -1,7 +1,7 @@
 """What a request does to one scope: the new states and the new inventory, as values (contract section 7)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from omagy_autoresearch.lifecycle import Outcome
@@ -13,11 +13,15 @@ from omagy_autoresearch.workflow import Allowed, Denied, Mode, in_order, transit
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``states`` maps a mode to its new state, None where it goes; an ``inventory`` of None stays as it is."""
+    """``states`` maps a mode to its new state, None where it goes; an ``inventory`` of None stays as it is.
+
+    ``ends`` has the states in which modes end by it, those of a clear too, which are kept nowhere.
+    """
 
     states: Mapping[Mode, dict[str, Any] | None]
     inventory: dict[str, Any] | None
     completed: tuple[Mode, ...] = ()
+    ends: Mapping[Mode, dict[str, Any]] = field(default_factory=dict)
 
 
 def write(scope: Scope, request: StateRequest, at: str) -> Change:
@@ -34,14 +38,15 @@ def write(scope: Scope, request: StateRequest, at: str) -> Change:
     if mode not in entries:
         before = begun(before, mode, scope.session_id, at)
     new = {**before, **request.fields, "active": True, "updated_at": at}
-    states: dict[Mode, dict[str, Any] | None] = {mode: new}
-    for source in found.completes:
-        states[source] = ended(scope.state(source, at) or {}, Outcome.FINISHED, at, handoff_to=mode)
+    ends = {
+        source: ended(scope.state(source, at) or {}, Outcome.FINISHED, at, handoff_to=mode)
+        for source in found.completes
+    }
     left = _without(scope.rows(), found.completes)
     old = left.get(mode, {})
     since = {"activated_at": old["activated_at"]} if old.get("activated_at") else {}
     left[mode] = {**old, **entry_of(new, mode, scope.session_id), **since}
-    return Change(states, inventory_of(scope, left, at), found.completes)
+    return Change({mode: new, **ends}, inventory_of(scope, left, at), found.completes, ends)
 
 
 def _named(request: StateRequest) -> Mode:
@@ -70,20 +75,27 @@ def _inactive(scope: Scope, request: StateRequest, state: Mapping[str, Any] | No
     ends = mode in scope.entries() or request.outcome is not None or request.active is False
     if ends and not (state is not None and state.get("completed_at") and request.outcome is None):
         new = ended(new, request.outcome, at)
-    return Change({mode: new}, inventory_of(scope, _without(scope.rows(), [mode]), at))
+    return Change(
+        {mode: new}, inventory_of(scope, _without(scope.rows(), [mode]), at), ends={mode: new} if ends else {}
+    )
 
 
 def clear(scope: Scope, modes: Iterable[Mode], at: str) -> Change:
     """Take ``modes`` out of the set, and their states away."""
     gone = in_order(modes)
-    return Change(dict.fromkeys(gone), inventory_of(scope, _without(scope.rows(), gone), at))
+    ends = _cancelled(scope, [mode for mode in gone if mode in scope.entries()], at)
+    return Change(dict.fromkeys(gone), inventory_of(scope, _without(scope.rows(), gone), at), ends=ends)
 
 
 def cancel(scope: Scope, modes: Iterable[Mode], at: str) -> Change:
     """End ``modes`` as their person asked; their states stay, for whoever reads or goes on."""
     gone = in_order(modes)
-    states = {mode: ended(scope.state(mode, at) or {}, Outcome.USERINTERLUDE, at) for mode in gone}
-    return Change(states, inventory_of(scope, _without(scope.rows(), gone), at))
+    states = _cancelled(scope, gone, at)
+    return Change(states, inventory_of(scope, _without(scope.rows(), gone), at), ends=states)
+
+
+def _cancelled(scope: Scope, modes: Iterable[Mode], at: str) -> dict[Mode, dict[str, Any]]:
+    return {mode: ended(scope.state(mode, at) or {}, Outcome.USERINTERLUDE, at) for mode in modes}
 
 
 def repair(scope: Scope, at: str) -> Change | None:

@@ -47,9 +47,15 @@ def enlisted(root: StateRoot, run_id: str) -> Iterator[None]:
                 files.commit(change, None)
 
 
-def clear_run(root: StateRoot) -> dict[str, Any]:
-    """Ask the active run to stop and wait for its end; with none, say how the last one goes on. Raises OmagyError."""
+def clear_run(root: StateRoot) -> tuple[dict[str, Any], dict[Mode, Any]]:
+    """Ask the active run to stop and wait for its end; with none, say how the last one goes on. Raises OmagyError.
+
+    The second value has the handoff of a run that was stopped, from its records.
+    """
+    import msgspec
+
     from omagy_autoresearch.events import StopMode
+    from omagy_supervisor.adapters.records import read_handoff
     from omagy_supervisor.recover import read_manifest
     from omagy_supervisor.stopping import ask_to_stop, await_end
 
@@ -59,10 +65,12 @@ def clear_run(root: StateRoot) -> dict[str, Any]:
     mend(root, None)
     last = pointer or last_pointer(root)
     if last is None:
-        return {"run_id": None, "stopped": False, "outcome": None}
+        return {"run_id": None, "stopped": False, "outcome": None}, {}
     place = place_of(last, root)
     outcome = None
     with contextlib.suppress(ContractError):  # it says what is known, and its records may be damaged
         manifest = read_manifest(place.run(last.run_id))
         outcome = manifest.outcome if manifest is not None else None
-    return {"run_id": last.run_id, "stopped": pointer is not None, "outcome": outcome}
+    handoff = read_handoff(place.run(last.run_id)) if pointer is not None else None
+    run = {"run_id": last.run_id, "stopped": pointer is not None, "outcome": outcome}
+    return run, {} if handoff is None else {Mode.AUTORESEARCH: msgspec.to_builtins(handoff)}

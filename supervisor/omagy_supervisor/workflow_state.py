@@ -48,7 +48,7 @@ def read(root: StateRoot, request: StateRequest) -> Answer:
         "exists": state is not None,
         "active": active,
         "lifecycle_outcome": normalise(state).outcome if state and not active else None,
-        "handoff": None if active else _handoff(request, state or {}, path),
+        "handoff": None if active else _handoff(request.mode, request.session_id, state or {}, path),
         "state": state or {},
         "path": path,
         "notes": _once(notes, files.notes),
@@ -141,21 +141,31 @@ def write(root: StateRoot, request: StateRequest, settings: Settings) -> Answer:
             "active": active,
             "completed": list(change.completed),
             **_set(after),
-            "handoff": None if active else _handoff(request, state, path),
+            "handoff": None if active else _handoff(request.mode, request.session_id, state, path),
+            "handoffs": _handoffs(files, change, request.session_id),
             "state": state,
             "path": path,
             "notes": _once(files.notes),
         }
 
 
-def _handoff(request: StateRequest, state: ModeState, path: str) -> Answer | None:
+def _handoff(mode: Mode, session_id: str | None, state: ModeState, path: str) -> Answer | None:
     """The terminal handoff of a mode that has ended (section 5). A run has its own, among its records."""
-    if request.mode is None or request.mode is Mode.AUTORESEARCH:
+    if mode is Mode.AUTORESEARCH:
         return None
     from msgspec import to_builtins
 
-    found = workflow_handoff(request.mode, state, state_path=path, session_id=request.session_id)
+    found = workflow_handoff(mode, state, state_path=path, session_id=session_id)
     return None if found is None else dict(to_builtins(found))
+
+
+def _handoffs(files: WorkflowFiles, change: Change, session_id: str | None) -> Answer:
+    """The handoffs of the modes that ended by ``change``; a state that it took away is no artifact."""
+    found = {}
+    for mode in in_order(change.ends):
+        path = str(files.path(session_id, state_file(mode))) if change.states[mode] is not None else ""
+        found[mode] = _handoff(mode, session_id, change.ends[mode], path)
+    return {mode: told for mode, told in found.items() if told is not None}
 
 
 def _started_otherwise(scope: Scope) -> ContractError:
@@ -188,17 +198,19 @@ def _end(
     candidates: Callable[[WorkflowFiles, Scope], frozenset[Mode]],
 ) -> Answer:
     refuse_inside_run(root, settings)
-    run = clear_run(root) if request.mode is Mode.AUTORESEARCH else None
+    run, of_run = clear_run(root) if request.mode is Mode.AUTORESEARCH else (None, {})
     with held(root) as files:
         scope = scope_of(files, root, request.session_id)
         there = candidates(files, scope) | frozenset(scope.entries())
         meant = there if request.mode is None else there & {request.mode}
+        change = end(scope, meant, now())
         if meant:
-            files.commit(end(scope, meant, now()), request.session_id)
+            files.commit(change, request.session_id)
         after = scope_of(files, root, request.session_id)
         return {
             "mode": request.mode,
             "ended": [*in_order(meant), *([Mode.AUTORESEARCH] if run is not None and run["stopped"] else [])],
+            "handoffs": {**_handoffs(files, change, request.session_id), **of_run},
             **_set(after),
             "run": run,
             "elsewhere": _elsewhere(files, request) if not meant else [],

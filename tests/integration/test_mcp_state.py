@@ -120,6 +120,7 @@ def test_a_clear_takes_only_what_it_names(ws: Workspace) -> None:
             await done(client, "omagy_state_write", mode=mode)
         cleared = await done(client, "omagy_state_clear", mode="ralph")
         assert (cleared["ended"], cleared["active_modes"]) == (["ralph"], ["team"])
+        assert (list(cleared["handoffs"]), cleared["handoffs"]["ralph"]["outcome"]) == (["ralph"], "userinterlude")
         assert (await done(client, "omagy_state_clear", mode="ralph"))["ended"] == []
         assert (await done(client, "omagy_state_clear", all=True))["ended"] == ["team"]
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -152,7 +153,27 @@ def test_clearing_a_live_run_stops_it_and_waits(ws: Workspace, running: Any, ver
     assert told["run"] == {"run_id": ws.run_id(), "stopped": True, "outcome": "userinterlude"}
     assert ws.manifest()["lifecycle_outcome"] == "userinterlude"
     assert running.wait(PATIENCE_S) == 130
+    assert told["handoffs"] == {"autoresearch": json.loads((ws.folder() / "handoff.json").read_text())}
     activate(ws, "team")
+
+
+@pytest.mark.parametrize("verb", ["clear", "cancel"])
+def test_a_run_that_was_stopped_by_its_mode_is_told_in_four_parts(ws: Workspace, running: Any, verb: str) -> None:
+    """They are those of its own handoff."""
+    done = ws.omagy("state", verb, "autoresearch")
+    assert done.stdout.endswith("\n\n" + (ws.folder() / "handoff.md").read_text())
+    assert running.wait(PATIENCE_S) == 130
+
+
+def test_a_run_whose_records_were_deleted_is_not_said_to_go_on(ws: Workspace, running: Any) -> None:
+    """It is stopped all the same."""
+    run_id = ws.run_id()
+    shutil.rmtree(ws.folder())
+    done = ws.omagy("state", "clear", "autoresearch")
+    assert done.returncode == 0, done.stderr
+    assert f"run {run_id} has stopped; its records cannot be read, so it cannot go on" in done.stdout
+    assert "--resume" not in done.stdout
+    running.wait(PATIENCE_S)
 
 
 def test_clearing_all_modes_leaves_a_run_alone(ws: Workspace, running: Any) -> None:

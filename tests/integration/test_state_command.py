@@ -729,6 +729,53 @@ def test_an_end_is_told_in_four_parts_and_can_be_read_again(ws: Workspace, sessi
     assert json.loads(ws.omagy("state", "read", "team", "--json", *session).stdout)["exists"] is False
 
 
+PARTS = ["## Outcome", "## Evidence", "## Artifacts / state", "## Handoff"]
+
+
+@pytest.mark.parametrize("session", [(), ("--session-id", "s-1")], ids=["root", "session"])
+@pytest.mark.parametrize("verb", ["cancel", "clear"])
+def test_a_mode_that_is_cancelled_or_cleared_is_told_in_four_parts(
+    ws: Workspace, verb: str, session: tuple[str, ...]
+) -> None:
+    """As every end: a person's doing, each mode with its own evidence, and how it is taken up again."""
+    scope = {"session_id": session[1]} if session else {}
+    activate(ws, "team", "ralph", **scope)
+    activate(ws, "ralph", iteration=3, **scope)
+    told = ws.omagy("state", verb, "--all", *session).stdout
+    for mode, evidence in (("team", "the record holds none"), ("ralph", "iteration 3")):
+        part = told.split(f"# Workflow {mode}\n")[1].split("# Workflow")[0]
+        assert [line for line in part.splitlines() if line.startswith("## ")] == PARTS
+        assert "- userinterlude: a person stopped it" in part
+        assert f"- {evidence}\n" in part
+        assert f"you: start {mode} again" in part
+        kept = ws.root / ".omagy/state" / scope.get("session_id", "") / f"{mode}-state.json"
+        assert (f"state {kept}" in part, kept.exists()) == ((verb == "cancel",) * 2)
+
+
+def test_what_ends_is_told_to_programs_as_well(ws: Workspace) -> None:
+    """A cancel, a clear and a write by which another mode is completed; what had ended before ends no second time."""
+    activate(ws, "team", "ralph")
+    told = answer(state(ws, "cancel", mode="ralph"))
+    assert told["handoffs"] == {"ralph": answer(state(ws, "read", mode="ralph"))["handoff"]}
+    told = answer(state(ws, "clear", all=True))
+    assert (told["ended"], list(told["handoffs"])) == (["team", "ralph"], ["team"])
+    assert answer(state(ws, "clear", all=True))["handoffs"] == {}
+    activate(ws, "plan")
+    told = answer(state(ws, "write", mode="team"))
+    assert told["handoff"] is None
+    assert told["handoffs"] == {"plan": answer(state(ws, "read", mode="plan"))["handoff"]}
+    told = answer(state(ws, "write", mode="team", lifecycle_outcome="failed"))
+    assert told["handoffs"] == {"team": told["handoff"]}
+
+
+def test_a_mode_that_hands_over_is_told_in_four_parts(ws: Workspace) -> None:
+    activate(ws, "plan")
+    told = ws.omagy("state", "write", "ralph").stdout
+    part = told[told.index("# Workflow plan") :]
+    assert [line for line in part.splitlines() if line.startswith("## ")] == PARTS
+    assert "- ralph: it has taken over" in part
+
+
 def test_an_active_mode_and_a_run_have_no_such_end(ws: Workspace) -> None:
     """A run's is among its records."""
     activate(ws, "team")

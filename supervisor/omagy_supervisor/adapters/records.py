@@ -16,11 +16,20 @@ from omagy_autoresearch.handoff import Handoff, handoff_markdown
 from omagy_autoresearch.ledger import TSV_HEADER, Entry, tsv_row
 from omagy_autoresearch.manifest import manifest_json
 from omagy_autoresearch.run import RunState
-from omagy_supervisor.files import Durability, cannot_write, replace_file, sweep_temporary, write_all, write_atomic
+from omagy_supervisor.files import (
+    Durability,
+    cannot_write,
+    read_regular,
+    replace_file,
+    sweep_temporary,
+    write_all,
+    write_atomic,
+)
 from omagy_supervisor.paths import RunFolder
 from omagy_supervisor.ports import LedgerWriter
 
 _KEPT_LIMIT = 20
+_HANDOFF_LIMIT = 1 << 20
 
 
 class FileRecords:
@@ -82,6 +91,14 @@ class FileRecords:
         write_atomic(self._folder.handoff_json, data)
         self._ledger.close_with(handoff.outcome, state.stop_reason or handoff.reason)
         self.write_manifest(state)
+
+
+def read_handoff(folder: RunFolder) -> Handoff | None:
+    """The handoff of the run that ended in ``folder``; None without one that can be read."""
+    try:
+        return msgspec.json.decode(read_regular(folder.handoff_json, _HANDOFF_LIMIT) or b"", type=Handoff)
+    except ValueError:  # what msgspec raises is one
+        return None
 
 
 class _ResultsFile:

@@ -1,7 +1,7 @@
 """``omagy state write | read | list | clear | cancel``: workflow modes and which of them are active (section 7)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -141,16 +141,18 @@ def _written(answer: Answer) -> list[str]:
     lines = [f"{mode} is finished: it handed over to {answer['mode']}" for mode in answer["completed"]]
     outcome = answer["state"].get("lifecycle_outcome")
     how = "active" if answer["active"] else f"not active ({outcome})" if outcome else "not active"
-    return [*lines, f"{answer['mode']} is {how}", _now_active(answer), *_handoff(answer)]
+    told = {**answer["handoffs"], answer["mode"]: answer["handoff"]}
+    return [*lines, f"{answer['mode']} is {how}", _now_active(answer), *_handoffs(told.values())]
 
 
-def _handoff(answer: Answer) -> list[str]:
-    """The four parts of an end, the last of which says whose turn it is."""
-    if answer["handoff"] is None:
+def _handoffs(told: Iterable[Answer | None]) -> list[str]:
+    """The four parts of each end, the last of which says whose turn it is."""
+    found = [one for one in told if one is not None]
+    if not found:
         return []
     from msgspec import convert
 
-    return ["", handoff_markdown(convert(answer["handoff"], Handoff)).rstrip()]
+    return [line for one in found for line in ("", handoff_markdown(convert(one, Handoff)).rstrip())]
 
 
 def _read(answer: Answer) -> list[str]:
@@ -165,7 +167,7 @@ def _read(answer: Answer) -> list[str]:
     return [
         head,
         *(f"  {_shown(key)}: {_shown(value)}" for key, value in _canonical(answer["state"]).items()),
-        *_handoff(answer),
+        *_handoffs([answer["handoff"]]),
     ]
 
 
@@ -191,11 +193,12 @@ def _listed(answer: Answer) -> list[str]:
 
 
 def _cleared(answer: Answer) -> list[str]:
-    return [*_ended(answer, "cleared", "there"), _now_active(answer)]
+    return [*_ended(answer, "cleared", "there"), _now_active(answer), *_handoffs(answer["handoffs"].values())]
 
 
 def _cancelled(answer: Answer) -> list[str]:
-    return [*_ended(answer, "cancelled (userinterlude)", "active"), _now_active(answer)]
+    ended = _ended(answer, "cancelled (userinterlude)", "active")
+    return [*ended, _now_active(answer), *_handoffs(answer["handoffs"].values())]
 
 
 def _ended(answer: Answer, word: str, absent: str) -> list[str]:
@@ -210,6 +213,9 @@ def _ended(answer: Answer, word: str, absent: str) -> list[str]:
 def _run_lines(run: Mapping[str, Any]) -> list[str]:
     if run["outcome"] in ("finished", "failed"):
         return [f"run {run['run_id']} has ended for good: {run['outcome']}"]
+    if run["stopped"] and run["outcome"] is None:
+        told = f"run {run['run_id']} has stopped; its records cannot be read, so it cannot go on"
+        return [told, "  see what there is: omagy autoresearch list"]
     told = "has stopped" if run["stopped"] else "is not active: nothing to stop"
     return [f"run {run['run_id']} {told}", f"  go on with it: omagy autoresearch --resume {run['run_id']}"]
 

@@ -110,21 +110,29 @@ class ListOutput(msgspec.Struct, frozen=True):
 
 
 class WriteOutput(_Set, frozen=True, kw_only=True):
-    """``completed`` are the modes that handed over to this one; ``handoff`` is what there is to tell of an end."""
+    """``completed`` are the modes that handed over to this one; ``handoff`` is what there is to tell of its end.
+
+    ``handoffs`` has that of every mode that ended by this write.
+    """
 
     mode: Mode
     active: bool
     completed: list[Mode]
     handoff: dict[str, Any] | None
+    handoffs: dict[Mode, dict[str, Any]]
     state: dict[str, Any]
     path: str
 
 
 class ClearOutput(_Set, frozen=True, kw_only=True):
-    """``elsewhere`` are other scopes in which the mode is active, when it was not in this one."""
+    """``handoffs`` has what there is to tell of each end.
+
+    ``elsewhere`` are other scopes in which the mode is active, when it was not in this one.
+    """
 
     mode: Mode | None
     ended: list[Mode]
+    handoffs: dict[Mode, dict[str, Any]]
     run: dict[str, Any] | None
     elsewhere: list[str | None]
 
