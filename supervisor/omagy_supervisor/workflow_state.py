@@ -63,7 +63,7 @@ def _pointer(files: WorkflowFiles, *, active: bool) -> ModeState | None:
 
 def list_scopes(root: StateRoot) -> Answer:
     """Every scope of this worktree that knows a mode, the repository's own first, and the run."""
-    notes = [note for session in _scopes(root) for note in mend(root, session)]
+    notes = mend(root, *_scopes(root))
     files = WorkflowFiles(root.state)
     scopes = [scope_of(files, root, session) for session in (None, *files.sessions())]
     shown = [scope for scope in scopes if scope.session_id is None or scope.states or scope.entries()]

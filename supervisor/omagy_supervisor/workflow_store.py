@@ -6,10 +6,10 @@ the run's lock; a supervisor takes it while it holds the run's. So neither can s
 
 import contextlib
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
-from omagy_autoresearch.mode_change import repair
+from omagy_autoresearch.mode_change import Change, repair
 from omagy_autoresearch.mode_scope import Entry, Scope, run_entry
 from omagy_autoresearch.workflow import Mode
 from omagy_supervisor.active import last_pointer, supervisor_lives
@@ -21,6 +21,7 @@ from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
 
 _TRIES = 500  # 20 ms apart
+_AT_ONCE = 100  # so many scopes are mended before others get the lock
 
 
 def now() -> str:
@@ -74,24 +75,48 @@ def _run_entry(root: StateRoot, scope: Scope) -> Entry | None:
     return run_entry(pointer.run_id, pointer.since, now())
 
 
-def mend(root: StateRoot, session_id: str | None) -> list[str]:
-    """Make the files of a scope agree where they do not; returns what a person should know of it.
+def mend(root: StateRoot, *scopes: str | None) -> list[str]:
+    """Make the files of ``scopes`` agree where they do not; returns what a person should know of it.
 
     Reading goes on without it: where nothing can be written, the answer is the same.
     """
     if not is_folder(root.state):
         return []
     seen = WorkflowFiles(root.state)
-    if repair(scope_of(seen, root, session_id), now()) is None and not seen.unfinished:
-        return seen.notes
+    disagreeing = [session_id for session_id, _ in _repairs(seen, root, scopes)]
+    notes = seen.notes
+    if not disagreeing and not seen.unfinished:
+        return notes
     try:
-        with held(root) as files:
-            change = repair(scope_of(files, root, session_id), now())
-            if change is not None:
-                files.commit(change, session_id)
-            return files.notes
+        for first in range(0, max(len(disagreeing), 1), _AT_ONCE):
+            with held(root) as files:
+                for session_id, change in _repairs(files, root, disagreeing[first : first + _AT_ONCE]):
+                    notes = [*notes, *_mended(files, change, session_id)]
+            notes = [*notes, *files.notes]
     except OmagyError as error:
-        return [*seen.notes, f"the workflow state could not be mended: {error.message}"]
+        return [*notes, _not_mended(error)]
+    return notes
+
+
+def _mended(files: WorkflowFiles, change: Change, session_id: str | None) -> list[str]:
+    try:
+        files.mend(change, session_id)
+    except OmagyError as error:
+        return [_not_mended(error)]
+    return []
+
+
+def _not_mended(error: OmagyError) -> str:
+    return f"the workflow state could not be mended: {error.message}"
+
+
+def _repairs(
+    files: WorkflowFiles, root: StateRoot, scopes: Sequence[str | None]
+) -> Iterator[tuple[str | None, Change]]:
+    for session_id in scopes:
+        change = repair(scope_of(files, root, session_id), now())
+        if change is not None:
+            yield session_id, change
 
 
 def refuse_inside_run(root: StateRoot, settings: Settings) -> None:

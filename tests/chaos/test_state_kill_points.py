@@ -100,6 +100,48 @@ def test_a_killed_command_did_all_or_nothing(
         assert {old, new} == set(seen)
 
 
+def _disagreeing(root: StateRoot) -> None:
+    """Two scopes whose files do not agree: a state nobody listed, one that was lost, an inventory nobody can read."""
+    for name, text in {
+        "s1/team-state.json": '{"mode": "team", "active": true, "mine": "team"}',
+        "s1/skill-active-state.json": '{"active_skills": [{"skill": "ralph", "active": true}], "theirs": 1}',
+        "s2/plan-state.json": '{"mode": "plan", "active": true, "mine": "plan"}',
+        "s2/skill-active-state.json": "{",
+    }.items():
+        path = root.state / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def _looked(root: StateRoot) -> dict[str, Any]:
+    """The sets as one finds them who writes nothing."""
+    stops = {name: stop_decision(root, name) for name in ("s1", "s2")}
+    return {name: "+".join(stop.modes) for name, stop in stops.items() if isinstance(stop, MustContinue)}
+
+
+def test_a_killed_repair_loses_nothing(killer: "subprocess.Popen[str]", tmp_path: Path) -> None:
+    """Wherever a list is killed that makes files agree: the sets are the same before and after, and all is mended."""
+    killed = 0
+    for number in range(1, 60):
+        root = _repository(tmp_path / str(number))
+        _disagreeing(root)
+        assert _looked(root) == {"s1": "team+ralph", "s2": "plan"}
+        status = _order(killer, root.repo_root, ["list"], number)
+        assert _looked(root) == {"s1": "team+ralph", "s2": "plan"}
+        killed += status == KILLED
+        assert _order(killer, root.repo_root, ["list"], 10_000) == 0
+        told = list_scopes(root)
+        assert ([scope["combination"] for scope in told["scopes"][1:]], told["notes"]) == (["team+ralph", "plan"], [])
+        inventory = json.loads((root.state / "s1/skill-active-state.json").read_text())
+        assert ([row["skill"] for row in inventory["active_skills"]], inventory["theirs"]) == (["team", "ralph"], 1)
+        assert (root.state / "s2/skill-active-state.json.corrupt-1").read_text() == "{"
+        assert not list(root.state.rglob("*.omagy-tmp"))
+        if status != KILLED:
+            assert status == 0
+            break
+    assert killed >= 5
+
+
 def test_what_a_killed_write_left_is_swept(killer: "subprocess.Popen[str]", tmp_path: Path) -> None:
     """No temporary file of a dead command stays for good."""
     root = _repository(tmp_path / "r")

@@ -1,5 +1,6 @@
 """``omagy state`` as a person and a program call it."""
 
+import fcntl
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from omagy_autoresearch.workflow import Mode
 from omagy_autoresearch.workflow_stop import MayStop, MustContinue
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import read_settings
-from omagy_supervisor.workflow_state import read, stop_decision, write
+from omagy_supervisor.workflow_state import list_scopes, read, stop_decision, write
 
 Done = subprocess.CompletedProcess[str]
 
@@ -555,6 +557,63 @@ def test_a_link_in_the_place_of_a_scope_is_not_followed(ws: Workspace, tmp_path:
 
 
 # -- many at once
+
+
+def test_to_mend_many_scopes_takes_one_synced_write_for_each(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a disk that takes its time a list of all scopes is there as soon as that allows; it mends them all."""
+    scopes = [f"s{number:02}" for number in range(30)]
+    for name in scopes:
+        put(ws, f"{name}/team-state.json", {"mode": "team", "active": True})
+    calls: Counter[str] = Counter()
+    fsync, flock = os.fsync, fcntl.flock
+
+    def counted_fsync(fd: int) -> None:
+        calls["synced"] += 1
+        fsync(fd)
+
+    def counted_flock(fd: int, how: int) -> None:
+        calls["locked"] += how == fcntl.LOCK_EX | fcntl.LOCK_NB
+        flock(fd, how)
+
+    monkeypatch.setattr(os, "fsync", counted_fsync)
+    monkeypatch.setattr(fcntl, "flock", counted_flock)
+    told = list_scopes(StateRoot(ws.root))
+    assert [scope["combination"] for scope in told["scopes"][1:]] == ["team"] * len(scopes)
+    assert calls == {"synced": len(scopes), "locked": 1}
+    for name in scopes:
+        assert [row["skill"] for row in read_file(ws, f"{name}/skill-active-state.json")["active_skills"]] == ["team"]
+    calls.clear()
+    assert list_scopes(StateRoot(ws.root)) == told
+    assert calls["synced"] == 0
+
+
+def test_a_repair_writes_nothing_that_could_not_be_read_back(ws: Workspace) -> None:
+    """An inventory for one mode becomes a row of one for several, and all of it is two levels deeper there."""
+    deep: Any = 1
+    for _ in range(47):
+        deep = [deep]
+    text = json.dumps({"skill": "team", "active": True, "theirs": deep})
+    path = put(ws, "skill-active-state.json", text)
+    put(ws, "ralph-state.json", {"mode": "ralph", "active": True})
+    for _ in range(2):
+        done = state(ws, "read")
+        assert answer(done)["combination"] == "team+ralph"
+        assert "could not be mended: the state cannot be kept: it is nested too deeply" in done.stderr
+        assert path.read_text() == text
+
+
+def test_a_scope_that_cannot_be_mended_keeps_no_other_from_it(ws: Workspace) -> None:
+    """It is told, and read all the same; nothing is written that could not be read back."""
+    rows = [{"skill": "theirs", "active": True, "n": number} for number in range(20_000)]
+    large = json.dumps({"active_skills": rows}, separators=(",", ":"))
+    for name in ("s1", "s2", "s3"):
+        put(ws, f"{name}/team-state.json", {"mode": "team", "active": True})
+    path = put(ws, "s2/skill-active-state.json", large)
+    done = ws.omagy("state", "list", "--json")
+    assert [scope["combination"] for scope in answer(done)["scopes"][1:]] == ["team"] * 3
+    assert "could not be mended: skill-active-state.json would be larger than 1 MiB" in done.stderr
+    assert path.read_text() == large
+    assert read_file(ws, "s3/skill-active-state.json")["skill"] == "team"
 
 
 def test_writers_of_different_scopes_and_modes_lose_nothing(ws: Workspace) -> None:

@@ -66,6 +66,23 @@ def test_a_repair_keeps_the_set_and_is_needed_once(scope: Scope) -> None:
     assert mode_change.repair(after, AT) is None
 
 
+@given(scopes(), st.data())
+def test_any_part_of_a_repair_keeps_the_set(scope: Scope, data: st.DataObject) -> None:
+    """So one that is killed in between has lost nothing, and needs no note of what it was about to do."""
+    change = mode_change.repair(scope, AT)
+    if change is None:
+        return
+    done = data.draw(st.sets(st.sampled_from([*change.states, None])))
+    part = Change(
+        {mode: state for mode, state in change.states.items() if mode in done},
+        change.inventory if None in done else None,
+    )
+    after = applied(scope, part)
+    assert after.active() == scope.active()
+    rest = mode_change.repair(after, AT)
+    assert mode_change.repair(after if rest is None else applied(after, rest), AT) is None
+
+
 @given(scopes(), st.sampled_from(KEPT_MODES))
 def test_an_activation_is_made_or_denied(scope: Scope, mode: Mode) -> None:
     """What is made can be read back, and brings no unsupported pair."""

@@ -18,11 +18,13 @@ from omagy_autoresearch.mode_scope import KEPT_MODES, Scope, parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import Mode
 from omagy_supervisor.files import (
+    Durability,
     cannot_write,
     fsync_dir,
     is_folder,
     make_own_folder,
     read_regular,
+    replace_file,
     sweep_temporary,
     write_atomic,
 )
@@ -133,12 +135,7 @@ class WorkflowFiles:
 
     def commit(self, change: "Change", session_id: str | None) -> None:
         """Make ``change`` in the scope of ``session_id``, all of it or nothing. Raises StorageError."""
-        writes = [_Write(session_id, state_file(mode), state) for mode, state in change.states.items()]
-        if change.inventory is not None:
-            writes.append(_Write(session_id, INVENTORY, change.inventory))
-        for write in writes:
-            if write.content is not None and len(_encode(write.content)) > LIMIT:
-                raise ContractError(f"{write.name} would be larger than 1 MiB", "keep large things in files")
+        writes = _writes_of(change, session_id)
         self._make_folder(session_id)
         note = _encode({"version": 1, "writes": [write._asdict() for write in writes]})
         _refuse_what_cannot_be_read_back(note)
@@ -146,18 +143,30 @@ class WorkflowFiles:
         self._pending = writes
         self._make()
 
+    def mend(self, change: "Change", session_id: str | None) -> None:
+        """Make ``change``, a repair.
+
+        Any part of one leaves the set that it was, and what a power cut takes back is repaired again: so it needs no
+        note, and its files are whole rather than there to stay. Raises StorageError, ContractError.
+        """
+        for write in _writes_of(change, session_id):
+            self._put(write, Durability.WHOLE)
+
     def _make(self) -> None:
         for write in self._pending:
-            path = self.path(write.session_id, write.name)
-            self._make_folder(write.session_id)
-            sweep_temporary(path.parent, path.name)
-            self._keep_unreadable(path)
-            if write.content is not None:
-                write_atomic(path, _encode(write.content))
-            else:
-                _remove(path)
+            self._put(write, Durability.FULL)
         _remove(self._folder / _PENDING)
         self._pending = []
+
+    def _put(self, write: _Write, durability: Durability) -> None:
+        path = self.path(write.session_id, write.name)
+        self._make_folder(write.session_id)
+        sweep_temporary(path.parent, path.name)
+        self._keep_unreadable(path)
+        if write.content is not None:
+            replace_file(path, _encode(write.content), durability)
+        else:
+            _remove(path)
 
     def _make_folder(self, session_id: str | None) -> None:
         for folder in (self._folder, *([self._folder / session_id] if session_id else [])):
@@ -199,6 +208,18 @@ def _obstacle(place: Path) -> str:
     if not is_folder(place):
         return "is not a folder"
     return "" if os.access(place, os.X_OK) else "cannot be looked into (Permission denied)"
+
+
+def _writes_of(change: "Change", session_id: str | None) -> list[_Write]:
+    """The files that ``change`` means. Raises ContractError for one that could not be read back."""
+    writes = [_Write(session_id, state_file(mode), state) for mode, state in change.states.items()]
+    inventory = [] if change.inventory is None else [_Write(session_id, INVENTORY, change.inventory)]
+    for write in (*writes, *inventory):
+        data = b"{}" if write.content is None else _encode(write.content)
+        if len(data) > LIMIT:
+            raise ContractError(f"{write.name} would be larger than 1 MiB", "keep large things in files")
+        _refuse_what_cannot_be_read_back(data)
+    return [*writes, *inventory]
 
 
 def _writes(note: Mapping[str, Any]) -> Iterator[_Write]:
