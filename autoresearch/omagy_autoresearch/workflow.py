@@ -85,24 +85,31 @@ class DeniedError(ContractError):
     code = "denied"
 
 
-def recovery(mode: Mode, session_id: str | None = None, place: str = "") -> tuple[str, str]:
-    """How a person, and how an agent, clears ``mode``. The mode autoresearch belongs to no session."""
+def recovery(mode: Mode, session_id: str | None = None, place: str = "") -> tuple[str, str, str]:
+    """How a person, a program and an agent clear ``mode``. The mode autoresearch belongs to no session."""
     there = f"cd {shlex.quote(place)} && " if place else ""
     return (
         f"clear it: {there}{clear_command(mode, session_id)}",
+        f"in a script: {there}omagy state clear --input {shlex.quote(_clear_request(mode, session_id))} --json",
         f"over MCP: {CLEAR_TOOL} with {_clear_request(mode, session_id, place)}",
     )
 
 
 def clear_command(mode: str, session_id: str | None = None) -> str:
-    """The command that clears ``mode`` in the scope of ``session_id``."""
-    return f"omagy state clear --input {shlex.quote(_clear_request(mode, session_id))} --json"
+    """The command with which a person clears ``mode`` in the scope of ``session_id``."""
+    return f"omagy state clear {mode}" + "".join(
+        f" --session-id {name}" for name in _scope(mode, session_id).values()
+    )
 
 
 def _clear_request(mode: str, session_id: str | None, place: str = "") -> str:
-    scope = {"session_id": session_id} if session_id and mode != Mode.AUTORESEARCH else {}
     there = {"working_directory": place} if place else {}
-    return json.dumps({"mode": mode, **scope, **there}, separators=(",", ":"), ensure_ascii=False)
+    request = {"mode": mode, **_scope(mode, session_id), **there}
+    return json.dumps(request, separators=(",", ":"), ensure_ascii=False)
+
+
+def _scope(mode: str, session_id: str | None) -> dict[str, str]:
+    return {"session_id": session_id} if session_id and mode != Mode.AUTORESEARCH else {}
 
 
 def transition(active: ActiveSet, target: Mode) -> Allowed | Denied:

@@ -182,7 +182,7 @@ def test_clearing_all_modes_leaves_a_run_alone(ws: Workspace, running: Any) -> N
     assert done.returncode == 0
     assert "active in this repository: autoresearch" in done.stdout
     assert f"run {ws.run_id()} goes on" in done.stderr
-    assert """omagy state clear --input '{"mode":"autoresearch"}'""" in done.stderr
+    assert "clear it: omagy state clear autoresearch\n" in done.stderr
     assert running.poll() is None
 
 

@@ -121,15 +121,16 @@ def test_denied_transition_messages_mention_both_cli_and_mcp_recovery_surfaces(
         assert line in done.stderr
 
 
+@pytest.mark.parametrize("way", ["clear it: ", "in a script: "])
 @pytest.mark.parametrize("case", DENIED[:9], ids=str)
-def test_the_recovery_that_a_denial_names_works_as_it_stands(ws: Workspace, case: Transition) -> None:
-    """Copied into a shell, it makes way for exactly what was denied."""
+def test_the_recovery_that_a_denial_names_works_as_it_stands(ws: Workspace, case: Transition, way: str) -> None:
+    """Copied into a shell, either form makes way for exactly what was denied."""
     activate(ws, *case.before)
     denied = state(ws, "write", mode=case.target)
     binary = Path(sys.executable).with_name("omagy")
     for line in json.loads(denied.stdout)["error"]["hint"].splitlines():
-        if line.startswith("clear it: "):
-            command = line.removeprefix("clear it: ").replace("omagy", str(binary), 1)
+        if line.startswith(way):
+            command = line.removeprefix(way).replace("omagy", str(binary), 1)
             subprocess.run(command, shell=True, check=True, cwd=ws.root, env=ws.environment, capture_output=True)
     assert activate(ws, case.target)["active"]
 
@@ -409,7 +410,8 @@ def test_clearing_what_is_not_there_says_so_and_succeeds(ws: Workspace) -> None:
     done = ws.omagy("state", "clear", "team")
     assert done.returncode == 0
     assert done.stdout.startswith(
-        "team is not there in this repository: nothing to do\n  it is active in session s1:"
+        "team is not there in this repository: nothing to do\n"
+        "  it is active in session s1: omagy state clear team --session-id s1\n"
     )
     assert active(ws, session_id="s1") == "team"
     done = ws.omagy("state", "cancel", "--all")

@@ -88,6 +88,7 @@ def test_a_denial_names_the_set_the_combination_and_the_way_out(
     error = found.error()
     assert error.message.startswith(f"{target} was not activated: {active} is active, and {pairs} ")
     for mode in in_the_way.split("+"):
+        assert f"clear it: omagy state clear {mode}\n" in error.hint
         assert f'omagy state clear --input \'{{"mode":"{mode}"}}\' --json' in error.hint
         assert f'omagy_state_clear with {{"mode":"{mode}"}}' in error.hint
 
@@ -97,6 +98,7 @@ def test_a_denial_within_a_session_names_the_session() -> None:
     assert isinstance(found, Denied)
     error = found.error("s1")
     assert "plan is active in session s1" in error.message
+    assert "clear it: omagy state clear plan --session-id s1\n" in error.hint
     assert """omagy state clear --input '{"mode":"plan","session_id":"s1"}' --json""" in error.hint
     assert 'omagy_state_clear with {"mode":"plan","session_id":"s1"}' in error.hint
 
@@ -106,7 +108,7 @@ def test_a_denial_because_of_another_worktree_leads_there() -> None:
     assert isinstance(found, Denied)
     error = found.error("s1", "/a b/w")
     assert "plan is active in session s1 in /a b/w" in error.message
-    assert "cd '/a b/w' && omagy state clear" in error.hint
+    assert "clear it: cd '/a b/w' && omagy state clear plan --session-id s1\n" in error.hint
 
 
 def test_a_run_belongs_to_no_session() -> None:
@@ -190,12 +192,13 @@ def test_a_run_is_in_the_way_of_the_repository_not_of_a_session() -> None:
     found = transition(frozenset({Mode.AUTORESEARCH}), Mode.RALPH)
     assert isinstance(found, Denied)
     assert "autoresearch is active, and" in found.error("s-1").message
-    assert "session_id" not in found.error("s-1").hint
+    assert not any(word in found.error("s-1").hint for word in ("session_id", "--session-id"))
 
 
 def test_a_mode_in_another_worktree_is_cleared_there_by_either_way() -> None:
-    """The command goes there first, and the tool is told where."""
-    command, tool = recovery(Mode.TEAM, "s-1", "/it's here")
-    assert command.startswith("clear it: cd '/it'\"'\"'s here' && omagy state clear --input ")
+    """The commands go there first, and the tool is told where."""
+    command, data, tool = recovery(Mode.TEAM, "s-1", "/it's here")
+    assert command == "clear it: cd '/it'\"'\"'s here' && omagy state clear team --session-id s-1"
+    assert data.startswith("in a script: cd '/it'\"'\"'s here' && omagy state clear --input ")
     asked = json.loads(tool.removeprefix("over MCP: omagy_state_clear with "))
     assert asked == {"mode": "team", "session_id": "s-1", "working_directory": "/it's here"}
