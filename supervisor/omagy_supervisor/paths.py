@@ -192,6 +192,9 @@ class RunFolder(NamedTuple):
         return AttemptFolder(folder if attempt == 1 else folder / f"attempt-{attempt}")
 
 
+ENDING = "ending.txt"
+
+
 class AttemptFolder(NamedTuple):
     """The records of one attempt at a session; ``outbox`` is all of it that the agent may write."""
 
@@ -218,6 +221,11 @@ class AttemptFolder(NamedTuple):
     def exit(self) -> Path:
         """Written by the session's runner as its last act."""
         return self.root / "exit.json"
+
+    @property
+    def ending(self) -> Path:
+        """What a person is to read in the window when the supervisor, not the agent, ends the session."""
+        return self.root / ENDING
 
     @property
     def session_log(self) -> Path:

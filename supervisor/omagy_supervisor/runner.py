@@ -20,12 +20,15 @@ from time import monotonic
 from types import FrameType
 from typing import Any, BinaryIO, cast
 
-from omagy_supervisor.files import write_atomic
+from omagy_autoresearch.lines import one_line
+from omagy_supervisor.files import read_regular, write_atomic
 from omagy_supervisor.handover import HandoverError, receive
+from omagy_supervisor.paths import ENDING
 
 _RAW_LIMIT = 64 << 20
 _LOG_LIMIT = 16 << 20
 _LONGEST_LINE = 1 << 20
+_ENDING_LIMIT = 1 << 10
 _DRAIN_S = 1.0
 _GRACE_S = 10.0
 _PR_SET_CHILD_SUBREAPER = 36
@@ -100,6 +103,7 @@ class _Sink:
 
 class _Session:
     def __init__(self, folder: Path, spec: dict[str, Any]) -> None:
+        self._folder = folder
         self._spec = spec
         self._raw = {
             "stdout": _Sink(folder / "events.jsonl", _RAW_LIMIT),
@@ -210,11 +214,19 @@ class _Session:
             return
         if self._deadline is None:
             self._deadline = monotonic() + _GRACE_S
-            self._show(f"omagy: asked to end this session ({self._asked})")
+            self._show(self._why())
             _signal_group(agent.pid, signal.SIGINT)
             _signal_group(agent.pid, signal.SIGTERM)
         elif monotonic() > self._deadline:
             _signal_group(agent.pid, signal.SIGKILL)
+
+    def _why(self) -> str:
+        """Why the session is ended, in the words that its supervisor left before it asked; else how it was asked."""
+        words = b""
+        if self._asked == signal.SIGTERM.name:
+            with contextlib.suppress(ValueError):
+                words = read_regular(self._folder / ENDING, _ENDING_LIMIT) or b""
+        return one_line(words.decode("utf-8", "replace")) or f"omagy: asked to end this session ({self._asked})"
 
 
 def _signal_group(pid: int, number: int) -> None:

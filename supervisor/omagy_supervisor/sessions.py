@@ -1,5 +1,6 @@
 """One agent session from launch to collection (contract section 4): found again, never started twice."""
 
+import contextlib
 import math
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -12,6 +13,7 @@ from omagy_autoresearch.candidate import (
     CandidateStatus,
 )
 from omagy_autoresearch.durations import format_duration
+from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.events import Collected, SessionEnded
 from omagy_autoresearch.names import session_cookie, window_name
 from omagy_autoresearch.plan import RunPlan
@@ -140,12 +142,12 @@ def _run_to_end(world: World, state: RunState, step: RunSession, spec: SessionSp
             return Wake.READY  # it was started, and is gone
         if world.stops.now:
             return Wake.STOP
-        return _follow(world, _launch(world, state, spec, attempt, window), step.limit_s, attempt)
+        return _follow(world, _launch(world, state, spec, attempt, window), step, step.limit_s, attempt)
     world.reporter.note(f"found the session of iteration {step.iteration} alive, going on with it")
     # What is left of the run's time is counted from now, its own time limit from when it was started.
     age_s = max(world.clock.now().timestamp() - runner.started_at, 0.0)
     own_s = max(state.plan.contract.session.timeout_s - age_s, 0.0)
-    return _follow(world, runner, min(step.limit_s, own_s), attempt)
+    return _follow(world, runner, step, min(step.limit_s, own_s), attempt)
 
 
 def _living_runner(world: World, attempt: AttemptFolder, window: str) -> ProcessRef | None:
@@ -226,11 +228,15 @@ def _can_still_come(world: World, window: str) -> Any:
     return expected
 
 
-def _follow(world: World, runner: ProcessRef | None, limit_s: float, attempt: AttemptFolder) -> Wake:
+def _follow(
+    world: World, runner: ProcessRef | None, step: RunSession, limit_s: float, attempt: AttemptFolder
+) -> Wake:
     if runner is None:
         return Wake.STOP if world.stops.now else Wake.READY
     wake = _watch(world, runner, limit_s, attempt)
     if wake is not Wake.READY:
+        with contextlib.suppress(StorageError):  # a full disk must not keep the session alive
+            write_atomic(attempt.ending, _farewell(step, wake).encode(), durable=False)
         world.processes.end(runner, _GRACE_S)
     return wake
 
@@ -270,12 +276,25 @@ def _diagnose(world: World, step: RunSession, spec: SessionSpec, wake: Wake, end
 
 def _cut_short(step: RunSession, wake: Wake, asked: str | None) -> Ending | None:
     """The ending of a session that did not end by itself, whether or not its runner could still tell."""
+    if wake is not Wake.READY:
+        return _ended_by_omagy(step, wake)
+    return Ending(EndingKind.CRASHED, f"its window was closed ({asked})") if asked else None
+
+
+def _ended_by_omagy(step: RunSession, wake: Wake) -> Ending:
     if wake is Wake.STOP:
         return Ending(EndingKind.STOPPED, "the run was asked to stop")
-    if wake is Wake.LIMIT and step.cut_by_budget:
+    if step.cut_by_budget:
         return Ending(EndingKind.STOPPED, "the run's time budget was used")
-    if wake is Wake.LIMIT:
-        return Ending(
-            EndingKind.TIMED_OUT, f"stopped at its time limit of {format_duration(math.ceil(step.limit_s))}"
-        )
-    return Ending(EndingKind.CRASHED, f"its window was closed ({asked})") if asked else None
+    return Ending(EndingKind.TIMED_OUT, f"stopped {_at_its_limit(step)}")
+
+
+def _farewell(step: RunSession, wake: Wake) -> str:
+    """What the window and session.log of a session say last when omagy ends it."""
+    ending = _ended_by_omagy(step, wake)
+    told = f" {_at_its_limit(step)}" if ending.kind is EndingKind.TIMED_OUT else f": {ending.detail}"
+    return f"omagy ends this session{told}"
+
+
+def _at_its_limit(step: RunSession) -> str:
+    return f"at its time limit of {format_duration(math.ceil(step.limit_s))}"

@@ -351,6 +351,8 @@ def test_a_run_that_is_stopped_in_a_session_can_be_resumed(
     assert ws.decisions() == ["baseline", "keep"]
     assert ws.git("show", f"refs/omagy/{ws.run_id()}/leftovers/2.1:draft.txt") == "half"
     assert f"omagy autoresearch --resume {ws.run_id()}" in handoff
+    shown = (ws.folder() / "iterations/0002/session.log").read_text().splitlines()
+    assert "omagy ends this session: the run was asked to stop" in shown
 
 
 def test_a_run_that_is_stopped_in_an_evaluation_measures_again(ws: Workspace) -> None:

@@ -32,6 +32,7 @@ from omagy_autoresearch.sessions import Ending, EndingKind
 from omagy_autoresearch.summary import handoff
 from omagy_supervisor import daemon
 from omagy_supervisor.loop import drive
+from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.requests import Fresh, Request, Resume
 
 DOWN = Play(status=None, ending=Ending(EndingKind.UNREACHABLE, "the network is down"), takes_s=1)
@@ -260,6 +261,11 @@ def test_sessions_that_fail_at_once_and_alike_trip_the_breaker(tmp_path: Path) -
     assert len(machine.starts) == 5
 
 
+def told_to_the_session(machine: Machine, iteration: int) -> str:
+    """What the supervisor has the window of a session say when it ends it."""
+    return StateRoot(Path(machine.plan.repo_root)).run(RUN_ID).attempt(iteration, 1).ending.read_text()
+
+
 def test_the_time_budget_cuts_a_session_short(tmp_path: Path) -> None:
     """The session is ended when the run's time is used, what it left is saved, and the run is finished."""
     budget = Budget(max_wall_time_s=1000)
@@ -272,6 +278,7 @@ def test_the_time_budget_cuts_a_session_short(tmp_path: Path) -> None:
     assert [entry.decision for entry in machine.ledger] == ["baseline", "keep"]
     assert machine.refs[leftovers_ref(RUN_ID, "2.1")] == "half-done.txt"
     assert (machine.head, machine.dirty) == (ended.tip, ())
+    assert told_to_the_session(machine, 2) == "omagy ends this session: the run's time budget was used"
 
 
 def test_a_session_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
@@ -279,6 +286,7 @@ def test_a_session_has_a_time_limit_of_its_own(tmp_path: Path) -> None:
     machine = a_machine(tmp_path, {1: [Play(2, takes_s=601)]}, budget=Budget(max_iterations=1), session_s=600)
     assert live(machine).outcome is Outcome.FINISHED
     assert "stopped at its time limit of 10m" in machine.ledger[1].decision_reason
+    assert told_to_the_session(machine, 1) == "omagy ends this session at its time limit of 10m 00s"
 
 
 def test_a_quiet_session_is_told_and_works_on_to_its_end(tmp_path: Path) -> None:
