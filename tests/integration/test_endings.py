@@ -457,7 +457,7 @@ def test_on_a_narrow_terminal_the_view_breaks_between_words(ws: Workspace) -> No
     worktree = str(ws.manifest()["worktree_path"])
     assert all(len(line) < 60 for line in shown if worktree not in line), shown
     assert [line for line in shown if line.strip() == worktree]
-    clock = re.compile(r"\d\d:\d\d:\d\d  \S|          \S|$")
+    clock = re.compile(r"\d\d:\d\d:\d\d  \S|\d{4}-\d\d-\d\d$|          \S|$")
     assert all(clock.match(line) for line in shown), shown
     handoff = (ws.folder() / "handoff.md").read_text().splitlines()
     commands = [line for line in handoff if "`" in line]

@@ -1,10 +1,12 @@
 """Progress as plain lines."""
 
 import io
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from omagy_autoresearch.candidate import CandidateStatus
 from omagy_autoresearch.events import LaneReady, RunCreated, StopMode, StopRequested
@@ -83,7 +85,27 @@ def test_lines_reach_log_and_window(tmp_path: Path) -> None:
     reporter.note("a note")
     reporter.close()
     assert log.read_text() == "before\n" + window.getvalue()
-    assert window.getvalue().splitlines()[1] == " " * 10 + "a note"
+    assert window.getvalue().splitlines()[2] == " " * 10 + "a note"
+
+
+def test_a_date_stands_above_the_first_line_of_each_day_and_of_each_life(tmp_path: Path) -> None:
+    """A night crosses midnight and a resumed run spans days: a time alone would not say when."""
+    log = tmp_path / "supervisor.log"
+    history = History()
+    record = history.records[0]
+    moments = [datetime.fromisoformat(f"2026-01-{moment}").astimezone() for moment in ("30T23:59:58", "30T23:59:59")]
+    moments += [moments[-1] + timedelta(seconds=1), moments[-1] + timedelta(days=3)]
+    for life in (moments, moments[-1:]):
+        reporter = TextReporter(log, io.StringIO())
+        for at in life:
+            reporter.event(history.state, replace(record, at=at.astimezone(UTC)))
+        reporter.close()
+    assert [line.split("  ")[0] for line in log.read_text().splitlines()] == [
+        *("2026-01-30", "23:59:58", "23:59:59"),
+        *("2026-01-31", "00:00:00"),
+        *("2026-02-02", "23:59:59"),
+        *("2026-02-02", "23:59:59"),
+    ]
 
 
 def test_a_closed_window_or_log_ends_no_run(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import sys
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import IO
 
@@ -26,22 +26,28 @@ from omagy_autoresearch.sessions import EndingKind
 
 
 class TextReporter:
-    """Implements ports.Reporter."""
+    """Implements ports.Reporter. A date stands above the first line of each life, and of each day."""
 
     def __init__(self, log: Path, stream: IO[str] | None = None) -> None:
         self._log = log.open("a", encoding="utf-8", buffering=1)
         self._stream = stream if stream is not None else sys.stderr
+        self._day: date | None = None
 
     def event(self, state: RunState, record: Record) -> None:
+        at = record.at.astimezone()
         for line in event_lines(state, record):
-            self._write(record.at, line)
+            self._date(at.date())
+            self._write(f"{at:%H:%M:%S}  {line}\n")
 
     def note(self, text: str) -> None:
-        self._write(None, text)
+        self._write(f"{'':10}{text}\n")
 
-    def _write(self, at: datetime | None, line: str) -> None:
-        clock = at.astimezone().strftime("%H:%M:%S") if at else " " * 8
-        text = f"{clock}  {line}\n"
+    def _date(self, day: date) -> None:
+        if day != self._day:
+            self._day = day
+            self._write(f"{day.isoformat()}\n")
+
+    def _write(self, text: str) -> None:
         # Somebody closing the window, or a full disk, must not end the run.
         with contextlib.suppress(OSError, ValueError):
             self._log.write(text)
