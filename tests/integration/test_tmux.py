@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fakes.screen import Screen
+from fakes.screen import OpenScreen, Screen
 from fakes.workspace import EVALUATOR, PATIENCE_S, Acts, Workspace, candidate, lives, noop, wait_until
 from omagy_supervisor.active import supervisor_lives
 from omagy_supervisor.launching import tmux_session
@@ -182,6 +182,27 @@ def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place
     screen.omagy("attach")
     shown = screen.wait("status 2")
     assert f"run {run_id} has no tmux session: it is not running" in shown
+
+
+@pytest.mark.parametrize(("columns", "whole"), [(80, False), (200, True)])
+def test_the_status_line_has_room_for_the_windows(
+    ws: Workspace, open_screen: OpenScreen, columns: int, whole: bool
+) -> None:
+    """Supervisor, session and the keys to leave stand there at 80 columns, too; the run's name gives way."""
+    prepared(ws, i1=[{"print": "working"}, {"hang": True}])
+    assert ws.omagy("autoresearch", "--detach", "--agent", ws.agent, "missions/m").returncode == 0
+    ws.wait_for_session(1, "working")
+    screen = open_screen(columns, 24)
+    screen.omagy("attach")
+    keys = "C-b C-b n next, C-b C-b d leave"
+    (status,) = [line for line in screen.wait(keys, full_screen=True).splitlines() if keys in line]
+    assert "0:supervisor" in status
+    assert "1:i0001" in status
+    assert (f"[{session_of(ws)}]" in status) is whole, status
+    assert session_of(ws)[:15] in status
+    ws.tmux("detach-client", "-s", f"={session_of(ws)}")
+    assert ws.omagy("autoresearch", "stop").returncode == 0
+    wait_for_end(ws)
 
 
 def test_attach_inside_the_runs_own_tmux_shows_no_session_within_itself(ws: Workspace, screen: Screen) -> None:

@@ -20,6 +20,8 @@ DEFAULT_SOCKET = "omagy"
 OLDEST = (3, 0)
 _TRIES = 5
 _PREFIX = "C-b"  # of our server, which reads no configuration
+# On a narrow screen the run's name gives way to the list of windows. tmux before 3.2 cannot compare: always narrow.
+_STATUS_LEFT = "[#{?#{e|>=:#{client_width},120},#{session_name},#{=/20/…:session_name}}] "
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class Tmux:
         self._cmd("set-option", "-t", f"={name}:", "automatic-rename", "off")
         self._cmd("set-option", "-t", f"={name}:", "history-limit", "20000")
         self._cmd("set-option", "-t", f"={name}:", "status-left-length", "60")  # or a run's id is cut off
+        self._cmd("set-option", "-t", f"={name}:", "status-left", _STATUS_LEFT)
 
     def new_window(self, session: str, name: str, argv: Sequence[str], cwd: Path) -> None:
         """Start ``argv`` in a new window of ``session``; makes the session when it is gone.
