@@ -141,6 +141,24 @@ def test_lines_of_a_log_break_below_their_text_and_leave_paths_whole() -> None:
     assert path in wrapped(f"12:34:56  lane in {path}", 20, whole_words=True).split()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "omagy autoresearch --resume m-20260131t120000z",
+        "/somewhere/bin/omagy state clear --all",
+        "`git merge --no-ff autoresearch/m/x`",
+    ],
+)
+def test_a_command_is_never_broken(command: str) -> None:
+    """Whoever copies it from the screen runs it as it is; what stands before and after breaks between words."""
+    text = f"note: it can go on ({command}); all of what was kept stands on its branch"
+    lines = wrapped(text, 60, whole_words=True).split("\n")
+    assert [line for line in lines if command in line]
+    assert all(len(line) < 60 for line in lines)
+    assert " ".join(line.strip() for line in lines) == text
+    assert all(line.startswith(" " * len("note: ")) for line in lines[1:])
+
+
 @pytest.mark.parametrize("term", ["dumb", "", "unknown", None, "xterm-256color"])
 def test_what_cannot_move_a_cursor_gets_lines(term: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that says so, and what is no terminal at all."""

@@ -4,7 +4,6 @@ Everything a run would do before its first session is done once, in a lane that 
 """
 
 import shlex
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,8 +28,7 @@ from omagy_supervisor.commands.probing import Patience, ProbePlaces, measure_oft
 from omagy_supervisor.measuring import measure, prepare_checkout, protected_surface
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.fitting import columns_of, wrapped
-from omagy_supervisor.ui.messages import say, show, show_json
+from omagy_supervisor.ui.messages import say, show, show_json, show_prose
 
 _FOR_THE_CHECK_ONLY = {"--json", "--debug"}
 _PATIENCE = Patience(most=8, least=3, enough_s=60.0)
@@ -164,11 +162,10 @@ def _tell(findings: Findings, plan: RunPlan, arguments: Arguments) -> None:
         answer = {"ready": ready, "problems": findings.problems, "advice": findings.advice, **findings.facts}
         show_json(answer)
         return
-    columns = columns_of(sys.stdout)
     for line in (*_contract_lines(findings, plan), "", *(f"note: {advice}" for advice in findings.advice)):
-        show(wrapped(line, columns, whole_words=True))
+        show_prose(line)
     for problem in findings.problems:
-        show(f"missing: {problem}")
+        show_prose(f"missing: {problem}")
     show(f"ready: {_launch_command(arguments)}" if ready else "not ready")
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -19,13 +18,10 @@ from omagy_supervisor.adapters.stops import SignalStops
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.recover import read_manifest
-from omagy_supervisor.ui.fitting import columns_of, wrapped
-from omagy_supervisor.ui.messages import say, show
-from omagy_supervisor.ui.style import styled
+from omagy_supervisor.ui.messages import say, show, show_prose
 
 _TICK_S = 0.2
 _LETTING_GO_S = 10.0
-_COMMAND = "`"  # a line of the handoff with a command, which a person copies, is left to the terminal
 
 
 def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
@@ -77,13 +73,8 @@ def show_end(folder: RunFolder, outcome: Outcome | None) -> int:
         record = json.loads(folder.manifest.read_bytes())
         found = workflow_handoff("autoresearch", record, state_path=str(folder.manifest))
         text = handoff_markdown(found) if found is not None else ""
-    show(_fitted(text, columns_of(sys.stdout)))
+    show_prose(text)
     return int(outcome.exit_status if outcome is not None else ExitStatus.BLOCKED)
-
-
-def _fitted(handoff: str, columns: int) -> str:
-    lines = handoff.split("\n")
-    return "\n".join(line if _COMMAND in line else wrapped(line, columns, whole_words=True) for line in lines)
 
 
 def _gone(folder: RunFolder, run_id: str) -> int:
@@ -156,6 +147,4 @@ _STYLES = ((": keep,", "green"), (": error,", "red"), (": discard,", "dim"), ("r
 
 def _copy(log: IO[str]) -> None:
     for line in log:
-        text = wrapped(line.rstrip("\n"), columns_of(sys.stderr), whole_words=True)
-        style = next((style for mark, style in _STYLES if mark in text), None)
-        say(styled(text, style, sys.stderr) if style else text)
+        say(line.rstrip("\n"), next((style for mark, style in _STYLES if mark in line), None))

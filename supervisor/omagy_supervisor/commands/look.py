@@ -12,7 +12,7 @@ from omagy_supervisor.commands.follow import follow
 from omagy_supervisor.commands.runs import RunFacts, overview, run_facts
 from omagy_supervisor.quiet import LOOK_S
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import say, show, show_json
+from omagy_supervisor.ui.messages import say, show, show_json, show_row
 from omagy_supervisor.ui.style import styled
 
 _STOPS = {StopMode.NOW: "now", StopMode.AFTER_ITERATION: "after the iteration it is in"}
@@ -61,7 +61,7 @@ def status(settings: Settings, run_id: str | None, *, as_json: bool) -> int:
         show_json(run)
         return 0
     for label, value in _lines(run):
-        show(f"{styled(label.ljust(9), 'bold', sys.stdout)} {value}")
+        show_row(label.ljust(9), value)
     return 0
 
 

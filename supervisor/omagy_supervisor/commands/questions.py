@@ -11,7 +11,7 @@ from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.questions import QuestionFiles
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import as_called
+from omagy_supervisor.ui.calls import as_called
 
 
 def answer_question(settings: Settings, root: StateRoot, question_id: str, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from omagy_supervisor.launching import supervisor_argv, tmux_session
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.requests import Fresh, Reply, Request, decode_request, encode_request
 from omagy_supervisor.settings import Settings, read_settings
-from omagy_supervisor.ui.messages import say, show
+from omagy_supervisor.ui.messages import say, show_prose
 from omagy_supervisor.ui.text import TextReporter
 
 _START_S = 60.0
@@ -56,7 +56,7 @@ def _in_foreground(request: Request, settings: Settings) -> int:
 
 def finish(state: RunState, folder: RunFolder) -> int:
     """Print the handoff of an ended run and return its exit status."""
-    show(folder.handoff_markdown.read_text(encoding="utf-8"))
+    show_prose(folder.handoff_markdown.read_text(encoding="utf-8"))
     outcome = state.outcome
     return int(outcome.exit_status if outcome else ExitStatus.FAILED)
 

@@ -18,7 +18,7 @@ from omagy_supervisor.files import is_folder
 from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.tools.schemas import Input
-from omagy_supervisor.ui.messages import as_called
+from omagy_supervisor.ui.calls import as_called
 
 log = logging.getLogger(__name__)
 _TICK_S = 0.1

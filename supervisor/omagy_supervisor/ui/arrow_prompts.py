@@ -17,8 +17,8 @@ from prompt_toolkit.output import Output, create_output
 from omagy_autoresearch.answering import Unfit, answer_from_parts, answer_from_text
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.questions import Answer, Prompt
+from omagy_supervisor.ui.calls import as_called
 from omagy_supervisor.ui.fitting import columns_of, fit, wrapped
-from omagy_supervisor.ui.messages import as_called
 from omagy_supervisor.ui.prompts import ClosedError, Gesture, Manner, forget_typed_ahead
 
 _TICK_S = 0.3

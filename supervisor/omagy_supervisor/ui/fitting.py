@@ -7,10 +7,11 @@ import textwrap
 from typing import IO
 
 from omagy_autoresearch.lines import visible
+from omagy_supervisor.ui.calls import tied, untied
 
 _NARROWEST = 20
-# A number, a dash, the time of a line in a log, or the name of a row.
-_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:\d\d:){2}\d\d  |\w+(?: \w+)?  +")
+# A number, a dash, whose a message is, the time of a line in a log, or the name of a row.
+_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:note|omagy|missing): |(?:\d\d:){2}\d\d  |\w+(?: \w+)?  +")
 
 
 def fit(text: str) -> str:
@@ -21,9 +22,10 @@ def fit(text: str) -> str:
 def wrapped(text: str, columns: int, *, whole_words: bool = False) -> str:
     """``text`` with its lines broken between words; what belongs to an item or a column stays below it.
 
-    With ``whole_words`` one wider than the screen, such as a path, is left to the terminal, from which it is copied.
+    With ``whole_words`` a path or a command stays in one piece, to be copied; the terminal breaks one too wide.
     """
-    return "\n".join(_broken(line, columns, whole_words) for line in fit(text).split("\n"))
+    fitted = tied(fit(text)) if whole_words else fit(text)
+    return untied("\n".join(_broken(line, columns, whole_words) for line in fitted.split("\n")))
 
 
 def _broken(line: str, columns: int, whole_words: bool) -> str:

@@ -4,14 +4,13 @@ import contextlib
 import io
 import json
 import os
-import re
 import sys
 from pathlib import Path
+from typing import IO
 
 from omagy_autoresearch.errors import OmagyError, StorageError
+from omagy_supervisor.ui.calls import as_called
 from omagy_supervisor.ui.style import styled
-
-_COMMAND = re.compile(r"(?<!by )\bomagy (?=autoresearch\b|question\b|state\b|stop-conditions\b|hud\b|mcp\b|--)")
 
 
 def open_closed_streams() -> None:
@@ -28,24 +27,40 @@ def speak_in_any_locale() -> None:
             stream.reconfigure(errors="replace")
 
 
-def as_called(text: str) -> str:
-    """``text`` with its commands as this person calls omagy: bin/omagy says how in OMAGY_COMMAND."""
-    command = os.environ.get("OMAGY_COMMAND")
-    if not command:
-        return text
-    import shlex
-
-    return _COMMAND.sub(lambda _: f"{shlex.quote(command)} ", text)
+def say(text: str, style: str | None = None) -> None:
+    """Tell progress or a diagnosis, on stderr; on a terminal its lines break between words."""
+    fitted = _fitted(text, sys.stderr)
+    _print(styled(fitted, style, sys.stderr) if style else fitted)
 
 
-def say(text: str) -> None:
-    """Tell progress or a diagnosis, on stderr."""
-    print(as_called(text), file=sys.stderr, flush=True)  # noqa: T201 - this is where omagy talks
+def _fitted(text: str, screen: IO[str]) -> str:
+    from omagy_supervisor.ui.fitting import columns_of, wrapped
+
+    return wrapped(as_called(text), columns_of(screen), whole_words=True)
+
+
+def _headed(head: str, style: str, text: str, screen: IO[str]) -> str:
+    """``text`` behind ``head``, which alone is in ``style``."""
+    return styled(head.rstrip(), style, screen) + _fitted(f"{head} {text}", screen).removeprefix(head.rstrip())
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is where omagy talks
 
 
 def show(text: str) -> None:
     """Print what a command was asked for, on stdout."""
     _answer(as_called(text))
+
+
+def show_prose(text: str) -> None:
+    """As ``show``; on a terminal the lines break between words."""
+    _answer(_fitted(text, sys.stdout))
+
+
+def show_row(label: str, value: str) -> None:
+    """Print a fact behind its name, which is in bold on a terminal."""
+    _answer(_headed(label, "bold", value, sys.stdout))
 
 
 def show_data(text: str) -> None:
@@ -92,6 +107,6 @@ def show_error_data(error: OmagyError) -> None:
 
 
 def say_error(error: OmagyError) -> None:
-    say(f"{styled('omagy:', 'red', sys.stderr)} {error.message}")
+    _print(_headed("omagy:", "red", error.message, sys.stderr))
     for line in error.hint.splitlines():
         say(f"  {line}")

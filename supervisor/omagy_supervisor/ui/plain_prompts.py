@@ -7,8 +7,8 @@ from typing import IO
 
 from omagy_autoresearch.answering import answer_from_text
 from omagy_autoresearch.questions import Answer, Prompt
+from omagy_supervisor.ui.calls import as_called
 from omagy_supervisor.ui.fitting import columns_of, wrapped
-from omagy_supervisor.ui.messages import as_called
 from omagy_supervisor.ui.prompts import Gesture, Manner, forget_typed_ahead
 from omagy_supervisor.ui.question_text import how_to_answer, option_lines
 from omagy_supervisor.ui.style import styled
