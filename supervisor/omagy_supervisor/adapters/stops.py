@@ -5,6 +5,7 @@ import json
 import os
 import select
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -32,17 +33,39 @@ class SignalStops:
         self._clock = clock
         self._pending: StopRequested | None = None
         self._now = False
-        self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
+        self._wake_read: int | None = None
 
     def install(self) -> None:
         """Take over the signals of this process; a request left for an earlier supervisor is dropped."""
+        self._take_over()
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """As ``install``; at the end the signals are as before."""
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        wakeup, pipe = self._take_over()
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            self._wake_read = None
+            for end in pipe:
+                os.close(end)
+
+    def _take_over(self) -> tuple[int, tuple[int, int]]:
+        """The wake-up before, and the pipe that is ours."""
         with contextlib.suppress(OSError):
             self._request_file.unlink()
-        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        pipe = os.pipe()
+        for end in pipe:
+            os.set_blocking(end, False)
+        self._wake_read = pipe[0]
+        wakeup = signal.set_wakeup_fd(pipe[1], warn_on_full_buffer=False)
         for number in SIGNALS:
             signal.signal(number, self._on_signal)
+        return wakeup, pipe
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self._ask(self._request(number))
@@ -77,7 +100,8 @@ class SignalStops:
     def wait(self, limit_s: float, ready_fd: int | None = None) -> Wake:
         deadline = self._clock.monotonic_s() + limit_s
         poll = select.poll()
-        poll.register(self._wake_read, select.POLLIN)
+        if self._wake_read is not None:
+            poll.register(self._wake_read, select.POLLIN)
         if ready_fd is not None:
             poll.register(ready_fd, select.POLLIN | select.POLLHUP)
         while True:
@@ -89,11 +113,12 @@ class SignalStops:
             # poll's own clock stands still while the machine sleeps, so look at ours now and then.
             ready = {fd for fd, _ in poll.poll(min(left, _LONGEST_POLL_S) * 1000)}
             if self._wake_read in ready:
-                self._drain()
+                _drain(self._wake_read)
             if ready_fd is not None and ready_fd in ready:
                 return Wake.READY
 
-    def _drain(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            while os.read(self._wake_read, 4096):
-                pass
+
+def _drain(pipe: int) -> None:
+    with contextlib.suppress(BlockingIOError):
+        while os.read(pipe, 4096):
+            pass

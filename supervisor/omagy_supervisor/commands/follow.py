@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -124,15 +123,9 @@ def _baseline_recorded(manifest: Manifest) -> bool:
 @contextlib.contextmanager
 def leaving() -> Iterator[SignalStops]:
     """Ctrl-C inside means leaving; the signals are as before afterwards."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     stops = SignalStops(Path("/nonexistent/omagy"), SystemClock())
-    stops.install()
-    try:
+    with stops.installed():
         yield stops
-    finally:
-        signal.set_wakeup_fd(-1)
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

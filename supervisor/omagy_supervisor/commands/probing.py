@@ -1,7 +1,6 @@
 """A lane for measuring alone, taken away again: what ``check`` and the guided interview look at a mission with."""
 
 import shutil
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.evaluator import ShellEvaluator
 from omagy_supervisor.adapters.git.lane import GitLane
 from omagy_supervisor.adapters.processes import SystemProcesses
-from omagy_supervisor.adapters.stops import SIGNALS, SignalStops
-from omagy_supervisor.bootstrap import make_checkout, make_lane, make_stops, session_environment
+from omagy_supervisor.adapters.stops import SignalStops
+from omagy_supervisor.bootstrap import make_checkout, make_lane, session_environment
 from omagy_supervisor.files import make_folder
 from omagy_supervisor.measuring import StoppedError, measure
 from omagy_supervisor.paths import RunFolder, StateRoot
@@ -74,18 +73,13 @@ def stoppable(folder: RunFolder) -> Iterator[SignalStops]:
 
     What they stopped ends as KeyboardInterrupt, with the reason; so does what was done when they came.
     """
-    wakeup = signal.set_wakeup_fd(-1)
-    handlers = {number: signal.getsignal(number) for number in SIGNALS}
-    stops = make_stops(folder, SystemClock())
-    try:
-        yield stops
-    except (StoppedError, OmagyError):
-        if not stops.now:  # the signal that stopped us may have ended a git command first
-            raise
-    finally:
-        signal.set_wakeup_fd(wakeup)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+    stops = SignalStops(folder.stop_request, SystemClock())
+    with stops.installed():
+        try:
+            yield stops
+        except (StoppedError, OmagyError):
+            if not stops.now:  # the signal that stopped us may have ended a git command first
+                raise
     if stops.now:
         request = stops.pending()
         raise KeyboardInterrupt(request.by if request is not None else "")
