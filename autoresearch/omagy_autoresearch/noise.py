@@ -88,7 +88,7 @@ def noise_note(scores: Sequence[float], differences: Sequence[float], *, guarded
         return ""
     sigma, level = spread(differences) or 0.0, abs(fmean(scores))
     if sigma == 0.0:
-        return f"{len(scores)} measurements of the baseline agree exactly"
+        return f"measured {len(scores)} times, the same score each time"
     shown = f"{sigma / level:.1%}" if level else f"{sigma:.3g}"
     told = f"scores vary by {shown} from one measurement to the next"
     if guarded:

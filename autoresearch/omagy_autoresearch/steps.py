@@ -226,7 +226,7 @@ def _verdict(state: RunState, phase: Deciding) -> Verdict:
 
 
 def _artifact_problem(phase: Deciding, collected: Collected) -> str:
-    problem, session = collected.problem or "the session wrote no candidate artifact", phase.session
+    problem, session = collected.problem or "the session wrote no candidate file", phase.session
     if session is None or session.ending is EndingKind.COMPLETED:
         return problem
     detail = f": {session.detail}" if session.detail else ""

@@ -146,7 +146,7 @@ def write_candidate(session: Session, outcome: Outcome) -> None:
         "created_at": now.isoformat(timespec="seconds"),
     }
     replace(session.candidate_file, json.dumps(artifact, indent=2, ensure_ascii=False).encode() + b"\n")
-    say(f"wrote the candidate artifact: {artifact['status']}")
+    say(f"wrote the candidate file: {artifact['status']}")
 
 
 def replace(file: Path, content: bytes) -> None:
@@ -173,7 +173,7 @@ def play(session: Session, folder: Path) -> None:
             write_candidate(session, play_noop(proposal))
         case _:
             replace(session.candidate_file, proposal.read_bytes())
-            say("wrote a broken candidate artifact, on purpose")
+            say("wrote a broken candidate file, on purpose")
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from omagy_supervisor.files import write_atomic
 from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import StateRoot
 
-INSTEAD_IN_A_SESSION = "to end the session write the candidate artifact; its status `abort` ends the run as well"
+INSTEAD_IN_A_SESSION = "to end the session write the candidate file; its status `abort` ends the run as well"
 
 _END_S = 60.0
 

@@ -100,7 +100,7 @@ def test_a_session_without_an_artifact_is_an_error(ws: Workspace, tmp_path: Path
     assert run(ws) == 1
     assert ws.decisions() == ["baseline", "error", "error", "error"]
     assert ws.manifest()["lifecycle_outcome"] == "failed"
-    assert "wrote no candidate artifact" in ws.ledger()["entries"][1]["decision_reason"]
+    assert "wrote no candidate file" in ws.ledger()["entries"][1]["decision_reason"]
 
 
 LIMIT = HttpError(

@@ -51,7 +51,7 @@ def test_from_an_empty_idea_to_a_finished_run(numbers: Workspace, open_screen: O
     up_to_the_trial(screen)
     screen.press("Enter")
     screen.wait("it works: the current commit passes, score 1, 1, 1, 1, 1")
-    screen.wait("agree exactly")
+    screen.wait("the same score each time")
     screen.enter(*REST[:-1])
     screen.choose("launch")
     screen.wait("iteration 1: keep, score improved: 1 → 7")

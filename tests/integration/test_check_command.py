@@ -61,7 +61,7 @@ def test_a_mission_that_is_ready_is_said_to_be_so(ws: Workspace, isolation: str)
     assert said["editable"] == "value.txt"
     assert said["guard"] == "sh checks.sh"
     assert said["baseline"].startswith("pass=true, scores 1, 1, 1, 1, 1, 1, 1, 1, ")
-    assert said["noise"] == "8 measurements of the baseline agree exactly"
+    assert said["noise"] == "measured 8 times, the same score each time"
     assert said["agent"] == "command: sessions run without a sandbox"
     assert "at most: iterations without limit" in done.stdout
     expect_nothing_left(ws, before)

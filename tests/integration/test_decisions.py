@@ -390,7 +390,7 @@ def test_an_artifact_that_cannot_be_read_is_an_error(ws: Workspace) -> None:
         {"status": "noop", "base_commit": "x", "description": "d", "created_at": "2026-01-01T00:00:00Z"}
     )
     cases: list[tuple[Acts, str]] = [
-        (COMMIT, "the session wrote no candidate artifact"),
+        (COMMIT, "the session wrote no candidate file"),
         ([{"raw": ""}], "candidate.json: "),
         ([{"raw": '{"status": "noop"'}], "candidate.json: "),
         ([{"raw": "[]"}], "candidate.json: "),
@@ -409,8 +409,8 @@ def test_an_artifact_that_cannot_be_read_is_an_error(ws: Workspace) -> None:
         (sh(f"mkdir {here}"), "not a regular file"),
         (sh(f"printf '\\377\\376' > {here}"), "candidate.json: "),
         (sh(f"head -c 300000000 /dev/zero > {here}"), "larger than 64 KiB"),
-        ([{"exit": 7}], "the session wrote no candidate artifact (crashed: the command ended with status 7)"),
-        ([{"kill": True}], "wrote no candidate artifact (crashed: the command"),
+        ([{"exit": 7}], "the session wrote no candidate file (crashed: the command ended with status 7)"),
+        ([{"kill": True}], "wrote no candidate file (crashed: the command"),
     ]
     run(ws, *(case for case, _ in cases))
     expect(ws, *(("error", words) for _, words in cases))
@@ -426,7 +426,7 @@ def test_a_stale_artifact_is_never_read(ws: Workspace) -> None:
         'test -f "$run/candidate.json"; cp "$run/candidate.json" candidate.json; touch "$old/candidate.json"'
     )
     run(ws, candidate(2), copies, noop())
-    expect(ws, ("keep", ""), ("error", "the session wrote no candidate artifact"), ("noop", "nothing to change"))
+    expect(ws, ("keep", ""), ("error", "the session wrote no candidate file"), ("noop", "nothing to change"))
     assert ws.ledger()["entries"][2]["candidate_status"] is None
 
 

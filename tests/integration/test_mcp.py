@@ -148,7 +148,7 @@ def test_a_session_can_look_at_its_run_but_not_stop_it(repo: Workspace, told: st
         assert (status["run_id"], status["state"]) == (run_id, "in session")
         error = await refused(client, "omagy_autoresearch_stop")
         assert error["code"] == "inside_session"
-        assert "candidate artifact" in error["hint"]
+        assert "candidate file" in error["hint"]
         assert (await done(client, "omagy_autoresearch_status"))["active"]
 
     server = server_of(repo, repo.lane(), {"OMAGY_RUN_ID": run_id})

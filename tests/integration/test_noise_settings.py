@@ -96,7 +96,7 @@ def test_an_evaluator_without_noise_is_told_so(ws: Workspace) -> None:
     """Measurements that agree exactly are worth a line too."""
     bench = Bench(ws, "  final_check: off\n", base=[100, 100], a=[99])
     bench.run()
-    assert "2 measurements of the baseline agree exactly" in bench.said
+    assert "measured 2 times, the same score each time" in bench.said
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def test_a_rehearsal_shows_every_kind_of_decision(ws: Workspace) -> None:
         assert reason in entry["decision_reason"]
     assert len(entries[0]["evaluator"]["samples"]) == 3
     assert [one["kind"] for one in entries[1]["measurements"]] == ["evaluator", "guard"]
-    assert "3 measurements of the baseline agree exactly" in done.stderr
+    assert "measured 3 times, the same score each time" in done.stderr
     assert "3 of 3 keeps hold" in (ws.folder() / "handoff.md").read_text()
 
 

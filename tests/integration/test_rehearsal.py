@@ -177,7 +177,7 @@ def test_a_broken_artifact_is_not_json_and_comes_without_a_commit(lane: Lane) ->
     base, spec = lane.head, lane.spec(6)
     ended, said = lane.run(RehearsalAgent(PROPOSALS), spec)
     assert ended.status == 0
-    assert "broken candidate artifact, on purpose" in said
+    assert "broken candidate file, on purpose" in said
     with pytest.raises(json.JSONDecodeError):
         json.loads(spec.candidate_file.read_text(encoding="utf-8"))
     assert (lane.head, lane.git("status", "--porcelain")) == (base, "")

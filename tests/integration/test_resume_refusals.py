@@ -462,7 +462,7 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     (other,) = (found for found in ws.run_ids() if found != run_id)
     assert re.fullmatch(rf"{_MOMENT}, {_DURATION} ago", status_rows(ws, other)["ended"])
     assert status_rows(ws, other)["iteration"] == "2 of 2 (1 keep, 1 discard)"
-    assert " supervised of at most 2h 00m" in status_rows(ws, other)["started"]
+    assert " at work of at most 2h 00m" in status_rows(ws, other)["started"]
     review = f"git log --stat {ws.manifest(other)['baseline_commit'][:12]}..{ws.manifest(other)['branch_name']}"
     expect_state(ws, other, "finished", review, active=False)
 

@@ -28,7 +28,7 @@ from omagy_autoresearch.intake.interview import (
 )
 from omagy_autoresearch.intake.questions import OWN, Question, QuestionId
 from omagy_autoresearch.intake.review import review
-from omagy_autoresearch.intake.trials import Trial, TrialKind, evaluator_trial, subject, with_uncommitted
+from omagy_autoresearch.intake.trials import Trial, TrialKind, evaluator_trial, shown_trial, subject, with_uncommitted
 from omagy_autoresearch.mission_draft import mission_files
 from omagy_autoresearch.proposal import Measure, Proposal
 
@@ -201,6 +201,19 @@ def test_the_command_that_is_offered_works_without_the_script_around_it() -> Non
     assert open_question(state).default == "python3 bench.py"
     alone = told(Interview(known=replace(KNOWN, proposals=(TESTS,))), "", "", OWN)
     assert open_question(alone).default == ""
+
+
+def test_what_only_a_script_fills_in_is_shown_as_what_it_is() -> None:
+    """A person reads the command that is run, and is told what may stand in the one that is edited."""
+    asked = open_question(told(START, "", ""))
+    offer = next(choice for choice in asked.choices if choice.value == TESTS.key)
+    state = tried(told(START, "", "", TESTS.key))
+    shown = [offer.hint, offer.more, *review(state), shown_trial(state.draft, TrialKind.EVALUATOR)]
+    assert not [text for text in shown if "{out}" in text]
+    assert shown[-1] == "pytest -q --junitxml=/tmp/…/r.xml"
+    edited = reopened(finished("", "", TESTS.key), QuestionId.COMMAND)
+    assert "{out}" in edited.default
+    assert "{out} is a new temporary folder" in edited.why
 
 
 def test_where_nothing_was_found_no_command_is_made_up() -> None:

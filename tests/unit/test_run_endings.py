@@ -436,9 +436,9 @@ def test_what_is_not_evaluated_is_decided_by_its_status(
 @pytest.mark.parametrize(
     ("kind", "detail", "reason"),
     [
-        (EndingKind.COMPLETED, "", "the session wrote no candidate artifact"),
-        (EndingKind.CRASHED, "exit status 1", "the session wrote no candidate artifact (crashed: exit status 1)"),
-        (EndingKind.TIMED_OUT, "", "the session wrote no candidate artifact (timed out)"),
+        (EndingKind.COMPLETED, "", "the session wrote no candidate file"),
+        (EndingKind.CRASHED, "exit status 1", "the session wrote no candidate file (crashed: exit status 1)"),
+        (EndingKind.TIMED_OUT, "", "the session wrote no candidate file (timed out)"),
     ],
 )
 def test_a_missing_artifact_is_an_error_that_says_how_the_session_ended(

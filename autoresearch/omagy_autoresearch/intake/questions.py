@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.intake.background import Background, Inferred, by_goal, goal_for
-from omagy_autoresearch.intake.scripts import inner_command
+from omagy_autoresearch.intake.scripts import OUT, inner_command, shown_inner_command
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.names import plain_letters, slugify
 from omagy_autoresearch.proposal import Proposal
@@ -190,17 +190,18 @@ def shown_command(proposal: Proposal) -> str:
     """What a proposal runs in the end, as one line."""
     if proposal.script is None:
         return one_line(proposal.command, 100)
-    return one_line(inner_command(proposal.script) or "a small script that omagy writes", 100)
+    return one_line(shown_inner_command(proposal.script) or "a small script that omagy writes", 100)
 
 
 def _command(now: Situation) -> Question:
     proposal = chosen(now)
     inner = inner_command(proposal.script) if proposal is not None and proposal.script is not None else None
     default = inner or (proposal.command if proposal is not None else now.known.seeds.evaluator)
+    filled = f" {OUT} is a new temporary folder, one for each measurement." if OUT in default else ""
     return Question(
         id=QuestionId.COMMAND,
         text="Which command?",
-        why="It is run by sh in the root of a fresh checkout: nothing that git ignores is there.",
+        why=f"It is run by sh in the root of a fresh checkout: nothing that git ignores is there.{filled}",
         default=default or _plain_command(now),
         seed=now.known.seeds.evaluator if proposal is None else "",
     )

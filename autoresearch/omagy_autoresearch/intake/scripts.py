@@ -5,6 +5,8 @@ import re
 
 from omagy_autoresearch.evaluator_scripts import EvaluatorScript
 
+OUT = "{out}"
+"""Stands in a script's command for a new temporary folder, one for each measurement."""
 _COMMAND = re.compile(r"^COMMAND = (?P<value>.+)$", re.MULTILINE)
 
 
@@ -18,6 +20,12 @@ def inner_command(script: EvaluatorScript) -> str | None:
     except (ValueError, SyntaxError):
         return None
     return value if isinstance(value, str) else None
+
+
+def shown_inner_command(script: EvaluatorScript) -> str | None:
+    """``inner_command`` to be read: with a temporary folder where only the script knows which."""
+    inner = inner_command(script)
+    return inner.replace(OUT, "/tmp/…") if inner is not None else None  # noqa: S108 - to be read, not used
 
 
 def with_inner_command(script: EvaluatorScript, command: str) -> EvaluatorScript:

@@ -12,7 +12,7 @@ from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.decision import show as show_score
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.evaluation import Evaluation, EvaluatorFault
-from omagy_autoresearch.intake.scripts import inner_command
+from omagy_autoresearch.intake.scripts import shown_inner_command
 from omagy_autoresearch.lines import one_line
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.noise import noise_note, pairs
@@ -57,7 +57,7 @@ def shown_trial(draft: MissionDraft, kind: TrialKind) -> str:
     """The command that a trial runs in the end, as one line."""
     if kind is TrialKind.GUARD:
         return one_line(draft.guard or "")
-    inner = inner_command(draft.script) if draft.script is not None else None
+    inner = shown_inner_command(draft.script) if draft.script is not None else None
     return one_line(inner or draft.in_place(draft.command))
 
 

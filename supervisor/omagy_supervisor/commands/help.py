@@ -40,7 +40,7 @@ notice, tries the measurement on a copy, and keeps a draft in .omagy/specs; noth
 
 where it runs (default: detached in tmux, followed here; Ctrl-C leaves the view, not the run):
   --detach                      return once the baseline is recorded
-  --foreground                  supervise in this process; Ctrl-C stops the run
+  --foreground                  run in this process; Ctrl-C stops the run
 
 limits, totals of the run (also keys of sandbox.md; a resume may raise them):
   --max-iterations N            --max-wall-time 8h

@@ -70,14 +70,14 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
     updated = datetime.fromisoformat(run.updated_at)
     tally = ", ".join(f"{count} {name}" for name, count in run.tally.items() if count) or "none decided"
     ago_s = max((SystemClock().now() - updated).total_seconds(), 0.0)
-    supervised_s = run.elapsed_s + (ago_s if run.active else 0.0)
+    at_work_s = run.elapsed_s + (ago_s if run.active else 0.0)
     of_iterations = f" of {run.max_iterations}" if run.max_iterations else ""
     of_time = f" of at most {format_duration(run.max_wall_time_s)}" if run.max_wall_time_s else ""
     lines = [
         ("run", run.run_id),
         ("state", run.state + (f": {run.stop_reason}" if run.stop_reason else "")),
         ("mission", f"{run.mission_dir} (agent: {run.agent or 'not told'})"),
-        ("started", f"{started:%Y-%m-%d %H:%M:%S}, {format_duration(supervised_s)} supervised{of_time}"),
+        ("started", f"{started:%Y-%m-%d %H:%M:%S}, {format_duration(at_work_s)} at work{of_time}"),
         ("iteration", f"{run.iteration}{of_iterations} ({tally})"),
         ("score", f"baseline {show_score(run.baseline_score)}, kept {show_score(run.last_kept_score)}"),
         ("kept", f"{(run.last_kept_commit or '')[:12]} on {run.branch_name}"),
