@@ -292,13 +292,20 @@ class Workspace:
             process.communicate()
         if any(Path(self.environment["TMUX_TMPDIR"]).iterdir()):
             self.tmux("kill-server")
-        left = self.own_processes()
-        names = [] if started or not left else self.wait_for_quiet()
-        for stray in left:
+        if not self.own_processes():
+            return []
+        left = [] if started else self.wait_for_quiet()
+        with suppress(AssertionError):
+            wait_until(self._strays_are_gone, "the end of what was killed", _GONE_S)
+        return left
+
+    def _strays_are_gone(self) -> bool:
+        """Kill what there is; whoever is told of it may start something else in its last moment."""
+        strays = self.own_processes()
+        for stray in strays:
             with suppress(psutil.Error):
                 stray.kill()
-        psutil.wait_procs(left, timeout=_GONE_S)
-        return names
+        return not strays
 
 
 @contextmanager
