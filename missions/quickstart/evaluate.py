@@ -10,21 +10,25 @@ What this defends against, and what not:
   the clock runs: remembering answers of earlier calls, or computing them ahead, gains nothing.
 - The program runs in a process of its own, and its clock is read here, from the kernel: whatever it does to
   Python's clocks, to its modules or to stdout, it has to work out the right answer to get a score. A program
-  that sleeps, or that lets another process work, is told by the time that we wait for it (up to about half).
+  that sleeps, or that lets another process work, is told by how often it gives its processor away: a busy machine
+  takes that from others as well, but makes nobody pause.
 - A program that raises, exits, hangs, prints or floods its stdout gets `pass: false` and a reason.
 - It does NOT contain a program that attacks the machine: one that edits these files, signals this process or
   eats all memory. omagy discards a candidate that touches anything but logstats.py, guard.py looks at what that
   may use, and reading what was kept is a person's job.
 
-Where the kernel does not tell the CPU time of another process (macOS), elapsed time stands in for it: as
-honest, but noisier on a busy machine.
+Where the kernel does not tell the CPU time of another process (macOS), elapsed time stands in for it, and the
+time that we wait (up to about half of it) for the pauses: as honest, but noisier on a busy machine.
 """
 
 import argparse
+import itertools
 import json
 import random
+import re
 import secrets
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -76,6 +80,16 @@ def cpu_seconds(pid):
         return time.perf_counter()
 
 
+def pauses(pid):
+    """How often a process gave its processor away to wait for something; None where the kernel does not tell."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
 def shorten(value):
     text = json.dumps(value, sort_keys=True)
     return text if len(text) <= 200 else f"{text[:200]}…"
@@ -87,6 +101,7 @@ class Worker:
     def __init__(self, program):
         self.cpu_s = []
         self.elapsed_s = []
+        self.pauses = []
         self.process = subprocess.Popen(
             [sys.executable, "-I", str(HERE / "worker.py"), str(program)],
             stdin=subprocess.PIPE,
@@ -112,6 +127,7 @@ class Worker:
 
     def summarise(self, log):
         """The summary of a log; the seconds from handing over the log to holding the summary are noted."""
+        self.pauses.append(pauses(self.process.pid))
         cpu_before, before = cpu_seconds(self.process.pid), time.perf_counter()
         try:
             self.process.stdin.write(b"%d\n" % len(log) + log)
@@ -130,6 +146,12 @@ class Worker:
     def own_share(self):
         """How much of the time that we waited was its own work, in the least disturbed round."""
         return max(cpu / elapsed for cpu, elapsed in zip(self.cpu_s, self.elapsed_s, strict=True))
+
+    def usual_pauses(self):
+        """How often it paused from one log to the next, usually; once, to wait for that log, when it works itself."""
+        if None in self.pauses:
+            return None
+        return statistics.median(after - before for before, after in itertools.pairwise(self.pauses))
 
     def close(self):
         self.process.kill()
@@ -159,7 +181,7 @@ def measure(reference, program, rng):
     """The result of a program that gives the right summaries."""
     for _ in range(ROUNDS):
         compare(reference, program, rng)
-    if program.own_share() < reference.own_share() / 2:
+    if leaves_work(program, reference):
         raise RejectedError("the program sleeps or lets another process work: only work of its own can be measured")
     return {
         "pass": True,
@@ -167,6 +189,14 @@ def measure(reference, program, rng):
         "reference_us": round(1e6 * reference.usual_s()),
         "program_us": round(1e6 * program.usual_s()),
     }
+
+
+def leaves_work(program, reference):
+    """Whether the program waits for something else than its logs."""
+    paused, expected = program.usual_pauses(), reference.usual_pauses()
+    if paused is None or expected is None:
+        return program.own_share() < reference.own_share() / 2
+    return paused > expected
 
 
 def out_of_time(_signal, _frame):

@@ -153,6 +153,7 @@ def test_a_score_is_told_by_the_rounds_that_nothing_disturbed(mission: Mission) 
         def __init__(self, needs_s: float, disturbed: int) -> None:
             self.cpu_s: list[float] = []
             self.elapsed_s: list[float] = []
+            self.pauses: list[int] = [0, 1]
             self._times = itertools.cycle([needs_s] * (10 - disturbed) + [10 * needs_s] * disturbed)
 
         def summarise(self, log: bytes) -> dict[str, int]:
@@ -316,6 +317,32 @@ def test_a_broken_program_never_passes(mission: Mission, name: str) -> None:
     result = mission.evaluate()
     assert not result["pass"]
     assert reason in result["reason"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only this kernel tells how often a process pauses")
+@pytest.mark.parametrize("name", ["honest", "sleeps", "lets another process work"])
+def test_a_busy_machine_neither_hides_a_pause_nor_makes_one(mission: Mission, name: str) -> None:
+    """Others may have the processors while the reference works, or while the program does: that is no pause."""
+    mission.write(BROKEN.get(name, (GOOD, ""))[0])
+    evaluate = loaded(mission.folder / "evaluate.py")
+    busy = {"reference.py": 0.9, "logstats.py": 0.1} if name == "honest" else {}
+
+    class Waiting(evaluate.Worker):  # type: ignore[name-defined, misc]
+        def own_share(self) -> float:
+            return busy.get(Path(self.process.args[-1]).name, 0.1)
+
+    workers = [Waiting(mission.folder / name) for name in ("reference.py", "logstats.py")]
+    try:
+        assert [worker.read("ready") for worker in workers] == [True, True]
+        if name == "honest":
+            assert evaluate.measure(*workers, random.Random(1))["pass"]
+        else:
+            with pytest.raises(evaluate.RejectedError, match="another process work"):
+                evaluate.measure(*workers, random.Random(1))
+    finally:
+        for worker in workers:
+            with worker.process:
+                worker.close()
 
 
 @pytest.mark.parametrize(
