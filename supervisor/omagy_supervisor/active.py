@@ -1,8 +1,10 @@
 """Which run is active in a repository: the lock says whether, the pointer says which (contract section 3)."""
 
+import os
 from pathlib import Path
 
 from omagy_supervisor.adapters.lock import Pointer, lock_is_held, read_pointer
+from omagy_supervisor.machine import this_machine
 from omagy_supervisor.paths import StateRoot
 
 
@@ -12,11 +14,27 @@ def supervisor_lives(root: StateRoot) -> bool:
 
 
 def works_without_lock(root: StateRoot) -> bool:
-    """True when a supervisor lives whose lock a session, or a person, removed: it holds its journal, too."""
+    """True when a supervisor lives whose lock a session, or a person, removed.
+
+    It holds its journal, too. Where that was removed as well, it is known by the process that the pointer names.
+    """
     pointer = last_pointer(root)
     if pointer is None or not pointer.active:
         return False
-    return lock_is_held(place_of(pointer, root).run(pointer.run_id).journal)
+    journal = place_of(pointer, root).run(pointer.run_id).journal
+    return process_lives(pointer) if not os.path.lexists(journal) else lock_is_held(journal)
+
+
+def process_lives(pointer: Pointer) -> bool:
+    """Whether the process that wrote ``pointer`` is still there; False also on every other machine.
+
+    It is known by its start, so no later process that got its number is taken for it.
+    """
+    if not pointer.pid or (pointer.host, pointer.boot_id) != this_machine():
+        return False
+    from omagy_supervisor.adapters.processes import is_same
+
+    return is_same(pointer.pid, pointer.process_mark, pointer.process_started_at)
 
 
 def place_of(pointer: Pointer, root: StateRoot) -> StateRoot:

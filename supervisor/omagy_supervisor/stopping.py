@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.errors import ContractError, OmagyError, StorageError
 from omagy_autoresearch.events import StopMode
-from omagy_supervisor.active import active_pointer, place_of, supervisor_lives
+from omagy_supervisor.active import active_pointer, place_of, process_lives, supervisor_lives
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import Pointer
 from omagy_supervisor.adapters.processes import is_same
@@ -75,10 +75,7 @@ def is_of_the_run_before(pointer: Pointer) -> bool:
     """
     if not pointer.active:
         return True
-    host, boot = this_machine()
-    if pointer.host != host:
-        return False
-    return pointer.boot_id != boot or not is_same(pointer.pid, pointer.process_mark, pointer.process_started_at)
+    return pointer.host == this_machine()[0] and not process_lives(pointer)
 
 
 def _terminate(pointer: Pointer) -> None:

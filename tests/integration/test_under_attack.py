@@ -187,6 +187,27 @@ def test_a_run_whose_lock_was_removed_is_seen_and_can_be_stopped(mission: Worksp
     process.communicate(timeout=PATIENCE_S)
 
 
+@pytest.mark.parametrize("verb", [("autoresearch", "stop"), ("state", "clear", "autoresearch")], ids=" ".join)
+def test_a_run_without_lock_and_records_is_seen_and_can_be_stopped(mission: Workspace, verb: tuple[str, ...]) -> None:
+    """Whoever wrote the pointer lives: known by its start, not by its number alone. No second run comes beside it."""
+    mission.plan(i1=[{"print": "working"}, {"hang": True}])
+    process = mission.start_launch()
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(1, "working")
+    mission.git("clean", "-fdxq")
+    (mission.root / ".git/omagy/autoresearch.lock").unlink()
+    assert mission.omagy("state", "write", "team").returncode == 2
+    refused = mission.launch()
+    assert (refused.returncode, f"run {run_id} is active" in refused.stderr) == (2, True), refused.stderr
+    assert f"autoresearch {run_id} without records" in mission.omagy("hud").stdout
+    stopped = mission.omagy(*verb)
+    assert stopped.returncode == 0, stopped.stderr
+    assert f"run {run_id} has stopped; its records" in stopped.stdout + stopped.stderr
+    process.communicate(timeout=PATIENCE_S)
+    assert "no run is active" in mission.omagy("autoresearch", "stop").stderr
+    assert mission.omagy("state", "write", "team").returncode == 0
+
+
 ELSEWHERE = {
     "an alternate": 'echo "$e" >> $c/objects/info/alternates; '
     "GIT_OBJECT_DIRECTORY=$e GIT_ALTERNATE_OBJECT_DIRECTORIES=$c/objects git commit -qam 5",

@@ -93,3 +93,10 @@ def test_a_sweep_reaches_what_hides_the_cookie(processes: SystemProcesses, tmp_p
         finally:
             with suppress(psutil.NoSuchProcess):
                 hidden.kill()
+
+
+@pytest.mark.parametrize("pid", [-1, 0, 1 << 31, 1 << 63, 10**30])
+def test_a_number_that_is_no_process_is_none(pid: int) -> None:
+    """It is read from files that anybody may have written."""
+    assert not is_same(pid, "mark", 1.0)
+    assert not is_same(pid, "", 1.0)

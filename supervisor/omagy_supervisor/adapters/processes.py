@@ -49,6 +49,8 @@ def _start_ticks(pid: int) -> int | None:
 
 def is_same(pid: int, mark: str, started_at: float) -> bool:
     """True while the process ``pid`` is the one whose start was told as ``mark`` or, without one, ``started_at``."""
+    if pid <= 0:  # as a file can say that anybody wrote; to a signal it would mean many processes
+        return False
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
@@ -83,7 +85,7 @@ class SystemProcesses:
             process = psutil.Process(pid)
             carries = argument in process.cmdline()
             return _Marked(pid, self._started_at(process), start_mark(pid)) if carries else None
-        except psutil.Error:
+        except (psutil.Error, ValueError):  # a negative number is no process
             return None
 
     def _started_at(self, process: psutil.Process) -> float:

@@ -146,7 +146,7 @@ def _run(root: StateRoot) -> RunGlance | None:
         return RunGlance("", "", "starting", 0) if lives else None
     manifest = _manifest(root, pointer)
     if manifest is None:
-        return RunGlance(pointer.run_id, pointer.run_id, "starting", 0) if lives and pointer.active else None
+        return RunGlance(pointer.run_id, pointer.run_id, "without records", 0) if lives and pointer.active else None
     state = _state(manifest, lives=lives and pointer.active)
     return None if state is None else _glance(manifest, pointer.run_id, state)
 
