@@ -24,7 +24,7 @@ class RunGlance(NamedTuple):
     run_id: str
     name: str
     state: str
-    iteration: int
+    iteration: int | None
     best: float | None = None
     baseline: float | None = None
     scores: tuple[float, ...] = ()
@@ -32,12 +32,16 @@ class RunGlance(NamedTuple):
     waits_for: str = ""
 
 
-def hud_line(combinations: Sequence[str], run: RunGlance | None, width: int, *, unicode: bool) -> str:
+def hud_line(
+    combinations: Sequence[str], run: RunGlance | None, width: int, *, unicode: bool, nothing: str = "idle"
+) -> str:
     """The line, at most ``width`` characters: what matters least goes first. ``unicode`` allows more than ASCII.
 
     ``combinations`` are the active sets of the scopes, each once; what a run is about is told by ``run``.
+    ``nothing`` is what it says without either.
     """
-    variants = [_joined(combinations, run, level, unicode=unicode) for level in range(_LEVELS)]
+    told = [_parts(combinations, run, level, unicode=unicode) for level in range(_LEVELS)]
+    variants = ["omagy: " + (" | ".join(parts) or nothing) for parts in told]
     fitting = (line for line in variants if len(line) <= width)
     return next(fitting, _cut(variants[-1], width, unicode=unicode))
 
@@ -45,17 +49,17 @@ def hud_line(combinations: Sequence[str], run: RunGlance | None, width: int, *, 
 _LEVELS = 5
 
 
-def _joined(combinations: Sequence[str], run: RunGlance | None, level: int, *, unicode: bool) -> str:
-    """The line with less in it, the higher ``level`` is."""
-    parts = [", ".join(combinations)] if combinations else []
-    if run is not None:
-        parts += _run_parts(run, level, unicode=unicode)
-    return "omagy: " + (" | ".join(parts) or "idle")
+def _parts(combinations: Sequence[str], run: RunGlance | None, level: int, *, unicode: bool) -> list[str]:
+    """What the line says: less, the higher ``level`` is."""
+    modes = [", ".join(combinations)] if combinations else []
+    return modes if run is None else [*modes, *_run_parts(run, level, unicode=unicode)]
 
 
 def _run_parts(run: RunGlance, level: int, *, unicode: bool) -> list[str]:
     words = ("autoresearch", plain(run.name) if level < 4 else "", plain(run.state))
-    parts = [" ".join(filter(None, words)), f"iteration {run.iteration}" if level < 3 else f"#{run.iteration}"]
+    parts = [" ".join(filter(None, words))]
+    if run.iteration is not None:
+        parts.append(f"iteration {run.iteration}" if level < 3 else f"#{run.iteration}")
     if run.best is not None:
         trend = sparkline(run.scores) if unicode and level < 2 else ""
         parts.append(f"best {_score(run.best)}{_change(run)}{trend and ' ' + trend}")

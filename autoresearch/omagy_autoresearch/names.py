@@ -50,6 +50,12 @@ def is_run_id(text: str) -> bool:
     return 0 < len(text) <= 200 and text[0] not in "-." and bare.isascii() and bare.isalnum()
 
 
+def by_start(run_id: str) -> tuple[str, int, str]:
+    """Orders run ids by their tags: the time of their start, then their number within that second."""
+    tag = re.search(r"(\d{8}t\d{6}z)(?:-(\d+))?$", run_id)
+    return (tag[1], int(tag[2] or 1), run_id) if tag else ("", 0, run_id)
+
+
 def branch_name(slug: str, tag: str) -> str:
     return f"{BRANCH_ROOT}/{slug}/{tag}"
 

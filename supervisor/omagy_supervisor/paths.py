@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from omagy_autoresearch.names import iteration_folder
+from omagy_autoresearch.errors import StorageError
+from omagy_autoresearch.names import by_start, iteration_folder
 from omagy_supervisor.files import is_file, is_folder, make_folder, make_own_folder, write_atomic
 
 
@@ -76,6 +77,16 @@ class StateRoot(NamedTuple):
     def run(self, run_id: str) -> "RunFolder":
         return RunFolder(self.runs / run_id)
 
+    def known_runs(self) -> list[str]:
+        """The ids of all runs that have a journal or a manifest, oldest first. Raises StorageError."""
+        try:
+            names = [entry.name for entry in self.runs.iterdir()] if is_folder(self.runs) else []
+        except OSError as error:
+            raise StorageError(
+                f"{self.runs} cannot be looked into: {error.strerror}", "make it a folder that you can read"
+            ) from None
+        return sorted((name for name in names if self.run(name).known), key=by_start)
+
     def prepare(self) -> None:
         """Make the folders. Raises StorageError, also for a link in the state's place."""
         make_own_folder(self.state)
@@ -133,6 +144,11 @@ class RunFolder(NamedTuple):
     """The records of one run."""
 
     root: Path
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a run: it has a journal, or a manifest."""
+        return os.path.lexists(self.journal) or os.path.lexists(self.manifest)
 
     @property
     def journal(self) -> Path:

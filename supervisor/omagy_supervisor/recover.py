@@ -1,6 +1,5 @@
 """Reads a run back from its journal, and says why it cannot go on where it cannot (contract section 6)."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,21 +59,6 @@ def read_manifest(folder: RunFolder) -> Manifest | None:
         ) from None
 
 
-def known_runs(root: StateRoot) -> list[str]:
-    """The ids of all runs that have a journal or a manifest, oldest first."""
-    if not root.runs.is_dir():
-        return []
-    folders = [root.run(path.name) for path in root.runs.iterdir()]
-    found = [folder.root for folder in folders if folder.journal.exists() or folder.manifest.exists()]
-    return sorted((path.name for path in found), key=_by_start)
-
-
-def _by_start(run_id: str) -> tuple[str, int, str]:
-    """Order run ids by their tags: the time of their start, then their number within that second."""
-    tag = re.search(r"(\d{8}t\d{6}z)(?:-(\d+))?$", run_id)
-    return (tag[1], int(tag[2] or 1), run_id) if tag else ("", 0, run_id)
-
-
 def require_manifest(root: StateRoot, run_id: str) -> Manifest:
     """The manifest of ``run_id``. Raises ContractError that lists the runs there are."""
     folder = root.run(run_id)
@@ -89,7 +73,7 @@ def require_manifest(root: StateRoot, run_id: str) -> Manifest:
             f"run {run_id} has no manifest ({folder.manifest})",
             f"its journal is there: omagy autoresearch rebuild {run_id}",
         )
-    runs = known_runs(root)
+    runs = root.known_runs()
     listed = "known runs: " + ", ".join(runs[-_SHOWN:]) if runs else "there are no runs in this repository"
     raise ContractError(f"there is no run {run_id} in {root.runs}", listed)
 

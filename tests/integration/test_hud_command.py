@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,9 +42,11 @@ def hud(ws: Workspace, *options: str, cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def manifest(ws: Workspace, **fields: Any) -> None:
-    """A run's records as far as the HUD reads them."""
-    run_id = "speed-20260131t120000z"
+NEWEST = "speed-20260131t120000z"
+
+
+def manifest(ws: Workspace, run_id: str = NEWEST, **fields: Any) -> None:
+    """A run's records as far as the HUD reads them; it was the last that was active."""
     known = {"mission_slug": "speed", "iteration": 7, "status": "in_session", "last_kept_score": 9.5}
     ws.write(f".omagy/logs/autoresearch/{run_id}/manifest.json", json.dumps({"run_id": run_id, **known, **fields}))
     ws.write(".omagy/state/autoresearch-state.json", json.dumps({"run_id": run_id, "active": True}))
@@ -107,6 +110,38 @@ def test_an_ended_run_is_shown_for_a_day(ws: Workspace) -> None:
     assert hud(ws) == "omagy: autoresearch speed finished | iteration 7 | best 9.5\n"
     manifest(ws, lifecycle_outcome="finished", completed_at=(now - timedelta(hours=25)).isoformat())
     assert hud(ws) == "omagy: idle\n"
+
+
+def test_without_the_newest_run_it_shows_the_next_newest(ws: Workspace) -> None:
+    """A person removed its folder, or the pointer to it."""
+    for day, name in enumerate(("old", "older", "speed"), start=1):
+        manifest(ws, f"{name}-2026010{day}t120000z", mission_slug=name, iteration=day)
+    runs = ws.root / ".omagy/logs/autoresearch"
+    assert hud(ws).startswith("omagy: autoresearch speed interrupted")
+    shutil.rmtree(runs / "speed-20260103t120000z")
+    assert hud(ws) == "omagy: autoresearch older interrupted | iteration 2 | best 9.5\n"
+    (ws.root / ".omagy/state/autoresearch-state.json").unlink()
+    assert hud(ws) == "omagy: autoresearch older interrupted | iteration 2 | best 9.5\n"
+    shutil.rmtree(runs)
+    assert hud(ws) == "omagy: idle\n"
+
+
+def test_when_the_only_run_was_removed_it_says_that_there_is_none(ws: Workspace) -> None:
+    """Beside the modes as well; the pointer alone still knows of it."""
+    manifest(ws)
+    shutil.rmtree(ws.root / ".omagy/logs")
+    assert hud(ws) == "omagy: no run\n"
+    assert json.loads(hud(ws, "--json"))["run"] is None
+    activate(ws, "team")
+    assert hud(ws) == "omagy: team\n"
+
+
+def test_records_that_cannot_be_read_are_said_so(ws: Workspace) -> None:
+    """The run is there: neither idle, nor one before it in its place."""
+    manifest(ws, "speed-20250131t120000z")
+    manifest(ws)
+    ws.write(f".omagy/logs/autoresearch/{NEWEST}/manifest.json", "{")
+    assert hud(ws) == f"omagy: autoresearch {NEWEST} unreadable\n"
 
 
 @pytest.mark.parametrize(

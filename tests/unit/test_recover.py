@@ -17,7 +17,6 @@ from omagy_autoresearch.surface import Change
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Difference, LaneStatus, Pinned
 from omagy_supervisor.recover import (
-    known_runs,
     read_manifest,
     refuse_dirty_lane,
     refuse_missing_worktree,
@@ -185,7 +184,7 @@ def test_an_unknown_run_is_refused_with_those_there_are(root: StateRoot) -> None
         _run(root, f"m-{tag}")
     (root.runs / "not-a-run").mkdir()
     (root.runs / "a-file").write_text("")
-    assert known_runs(root) == [f"m-{tag}" for tag in tags]
+    assert root.known_runs() == [f"m-{tag}" for tag in tags]
     with pytest.raises(ContractError) as caught:
         require_manifest(root, "nothing")
     assert caught.value.message == f"there is no run nothing in {root.runs}"

@@ -7,7 +7,7 @@ from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.active import active_run
 from omagy_supervisor.files import shown_path
 from omagy_supervisor.paths import StateRoot, find_root
-from omagy_supervisor.recover import known_runs, read_manifest, require_manifest
+from omagy_supervisor.recover import read_manifest, require_manifest
 from omagy_supervisor.settings import Settings
 
 
@@ -44,7 +44,7 @@ def refuse_unwritable_name(path: Path) -> None:
 
 def chosen_run(root: StateRoot, named: str | None) -> Manifest:
     """The run that is named, else the active one, else the newest. Raises ContractError when there is none."""
-    run_id = named or active_run(root) or next(iter(reversed(known_runs(root))), None)
+    run_id = named or active_run(root) or next(iter(reversed(root.known_runs())), None)
     if run_id is None:
         raise ContractError(f"there are no runs in {root.repo_root}", "start one: omagy autoresearch <mission-dir>")
     return require_manifest(root, run_id)
@@ -53,7 +53,7 @@ def chosen_run(root: StateRoot, named: str | None) -> Manifest:
 def all_manifests(root: StateRoot) -> list[Manifest]:
     """The manifests of all runs that can be read, oldest first."""
     found = []
-    for run_id in known_runs(root):
+    for run_id in root.known_runs():
         try:
             manifest = read_manifest(root.run(run_id))
         except ContractError:

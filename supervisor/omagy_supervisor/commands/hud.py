@@ -10,18 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.hud import RunGlance, hud_line, name_of
 from omagy_autoresearch.lifecycle import normalise
 from omagy_autoresearch.mode_scope import parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import combination
 from omagy_supervisor.active import last_pointer, place_of, supervisor_lives
-from omagy_supervisor.adapters.lock import Pointer
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
 from omagy_supervisor.files import read_regular
 from omagy_supervisor.options import Options, read_options
-from omagy_supervisor.paths import StateRoot, find_root
+from omagy_supervisor.paths import RunFolder, StateRoot, find_root
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import show, show_data
 
@@ -96,7 +95,8 @@ def _told(folder: Path, session_id: str | None, width: int, *, as_json: bool) ->
     if root is None:
         return json.dumps({"repository": None, "line": ""}) if as_json else ""
     scopes, run = _scopes(root, session_id), _run(root)
-    line = hud_line(list(dict.fromkeys(scopes.values())), run, width, unicode=_speaks_unicode())
+    combinations, nothing = list(dict.fromkeys(scopes.values())), _nothing(root) if run is None else ""
+    line = hud_line(combinations, run, width, unicode=_speaks_unicode(), nothing=nothing)
     if not as_json:
         return line
     facts = run._asdict() if run is not None else None
@@ -140,21 +140,45 @@ def _scopes(root: StateRoot, session_id: str | None) -> dict[str, str]:
 
 
 def _run(root: StateRoot) -> RunGlance | None:
-    """The active run, else one that was interrupted, else one that ended not long ago."""
+    """The active run, else the last: while it is interrupted, or for some time after its end."""
     pointer, lives = last_pointer(root), supervisor_lives(root)
-    if pointer is None:
-        return RunGlance("", "", "starting", 0) if lives else None
-    manifest = _manifest(root, pointer)
+    if pointer is None and lives:
+        return RunGlance("", "", "starting", 0)
+    active = lives and pointer is not None and pointer.active
+    folder = _pointed_to(root)
+    if folder is None or not (folder.known or active):  # a person removed it
+        folder = _newest(root)
+    if folder is None:
+        return None
+    run_id, manifest = folder.root.name, _manifest(folder)
     if manifest is None:
-        return RunGlance(pointer.run_id, pointer.run_id, "without records", 0) if lives and pointer.active else None
-    state = _state(manifest, lives=lives and pointer.active)
-    return None if state is None else _glance(manifest, pointer.run_id, state)
+        return RunGlance(run_id, run_id, "unreadable" if folder.known else "without records", None)
+    state = _state(manifest, lives=active)
+    return None if state is None else _glance(manifest, run_id, state)
 
 
-def _manifest(root: StateRoot, pointer: Pointer) -> Mapping[str, Any] | None:
-    place = place_of(pointer, root)
+def _nothing(root: StateRoot) -> str:
+    """What no run is called: there is none any more, or none that is to be shown."""
+    last = _pointed_to(root)
+    return "no run" if last is not None and not last.known and _newest(root) is None else "idle"
+
+
+def _pointed_to(root: StateRoot) -> RunFolder | None:
+    pointer = last_pointer(root)
+    return place_of(pointer, root).run(pointer.run_id) if pointer is not None else None
+
+
+def _newest(root: StateRoot) -> RunFolder | None:
     try:
-        return loads_object(read_regular(place.run(pointer.run_id).manifest, _LIMIT) or b"")
+        found = root.known_runs()
+    except StorageError:
+        return None
+    return root.run(found[-1]) if found else None
+
+
+def _manifest(folder: RunFolder) -> Mapping[str, Any] | None:
+    try:
+        return loads_object(read_regular(folder.manifest, _LIMIT) or b"")
     except (ValueError, JsonProblem):
         return None
 

@@ -13,7 +13,6 @@ from omagy_supervisor.adapters.stops import requested_stop
 from omagy_supervisor.commands.chosen import all_manifests, chosen_run
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.quiet import last_output
-from omagy_supervisor.recover import known_runs
 
 
 class OpenQuestion(msgspec.Struct, frozen=True):
@@ -65,7 +64,7 @@ def overview(root: StateRoot) -> Overview:
     return Overview(
         active,
         [_facts(root, manifest, active) for manifest in manifests],
-        sorted(set(known_runs(root)) - {manifest.run_id for manifest in manifests}),
+        sorted(set(root.known_runs()) - {manifest.run_id for manifest in manifests}),
         Elsewhere(pointer.run_id, pointer.repo_root) if pointer is not None and active is None else None,
     )
 

@@ -9,7 +9,6 @@ from omagy_supervisor.active import active_run
 from omagy_supervisor.adapters.tmux import Tmux, require_tmux, tmux_version
 from omagy_supervisor.commands.chosen import chosen_run, state_root
 from omagy_supervisor.launching import tmux_session
-from omagy_supervisor.recover import known_runs
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.stopping import INSTEAD_IN_A_SESSION, ask_to_stop, await_end
 from omagy_supervisor.ui.messages import say
@@ -56,7 +55,7 @@ def rebuild(settings: Settings, run_id: str) -> int:
     from omagy_supervisor.daemon import rewrite_records
 
     root = state_root(settings)
-    if run_id not in known_runs(root):
+    if run_id not in root.known_runs():
         raise ContractError(f"there is no run {run_id}", "see what there is: omagy autoresearch list")
     rewrite_records(root, run_id)
     say(f"the records of run {run_id} are written anew from its journal")
