@@ -1,13 +1,14 @@
 """Where things lie (contract section 3)."""
 
-import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.names import by_start, iteration_folder
-from omagy_supervisor.files import is_file, is_folder, make_folder, make_own_folder, write_atomic
+from omagy_supervisor.files import is_file, is_folder, make_folder, make_own_folder, read_regular, write_atomic
+
+_LINK_LIMIT = 1 << 16
 
 
 class StateRoot(NamedTuple):
@@ -92,9 +93,6 @@ class StateRoot(NamedTuple):
         make_own_folder(self.state)
         make_folder(self.runs)
         ignore = self.folder / ".gitignore"
-        with contextlib.suppress(OSError):
-            if ignore.read_bytes() == b"*\n":
-                return
         if not os.path.lexists(ignore):
             write_atomic(ignore, b"*\n", durable=False)
 
@@ -120,9 +118,10 @@ def worktrees(root: StateRoot) -> list[StateRoot]:
 
 def _named_in(link: Path) -> Path | None:
     try:
-        return link.parent / os.fsdecode(link.read_bytes().strip())
-    except OSError:
+        data = read_regular(link, _LINK_LIMIT)
+    except ValueError:
         return None
+    return None if data is None else link.parent / os.fsdecode(data.strip())
 
 
 def git_common_dir(repo_root: Path) -> Path | None:

@@ -12,10 +12,12 @@ from omagy_autoresearch.manifest import Manifest, decode_manifest, manifest
 from omagy_autoresearch.names import leftovers_ref, own_commits_ref
 from omagy_autoresearch.run import Idle, InSession, Pausing, RunState
 from omagy_supervisor.adapters.journal import read_journal
+from omagy_supervisor.files import read_regular
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Lane, LaneStatus, Questions
 
 _SHOWN = 8
+_MANIFEST_LIMIT = 1 << 26
 _OURS = ("results.tsv", "run.log", "candidate.json")  # a repository may track files of these names
 
 
@@ -49,10 +51,9 @@ def replay(records: list[Record], whole: int) -> LoadedRun:
 def read_manifest(folder: RunFolder) -> Manifest | None:
     """The manifest; None when there is none. Raises ContractError when it cannot be read."""
     try:
-        return decode_manifest(folder.manifest.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
+        data = read_regular(folder.manifest, _MANIFEST_LIMIT)
+        return None if data is None else decode_manifest(data)
+    except ValueError as error:
         raise ContractError(
             f"{folder.manifest} cannot be read: {error}",
             f"write it anew from the journal: omagy autoresearch rebuild {folder.root.name}",

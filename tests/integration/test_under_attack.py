@@ -241,6 +241,36 @@ def test_git_can_still_clean_up_once_a_commit_outside_is_gone(mission: Workspace
     mission.git("gc", "--quiet")
 
 
+PIPES: dict[str, list[tuple[str, ...]]] = {
+    ".omagy/.gitignore": [("state", "write", "team")],
+    "manifest.json": [
+        *[("autoresearch", verb) for verb in ("list", "status", "stop", "watch")],
+        ("state", "clear", "autoresearch"),
+        ("hud",),
+    ],
+    "journal.jsonl": [("autoresearch", "rebuild", "{run}"), ("autoresearch", "--resume", "{run}")],
+    "handoff.md": [("autoresearch", "watch", "{run}")],
+    "supervisor.log": [("autoresearch", "watch", "{run}")],
+    "handoff.json": [("autoresearch", "status"), ("autoresearch", "list")],
+}
+
+
+@pytest.mark.parametrize("name", PIPES)
+def test_a_pipe_in_the_place_of_a_file_holds_up_no_command(mission: Workspace, name: str) -> None:
+    """Nobody writes into it: whatever reads it says that it is no file, or does without."""
+    mission.plan(i1=noop())
+    assert mission.launch("--max-iterations", "1").returncode == 0
+    run_id = mission.run_id()
+    place = mission.root / name if "/" in name else mission.folder() / name
+    place.unlink()
+    os.mkfifo(place)
+    for words in PIPES[name]:
+        done = mission.omagy(*(word.format(run=run_id) for word in words), timeout=PATIENCE_S)
+        assert "Traceback" not in done.stderr
+        assert "fault" not in done.stderr
+        assert done.returncode in (0, 1, 2), done.stderr
+
+
 # -- one run in a repository, whatever the worktree
 
 

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+import sys
 import threading
 import zlib
 from pathlib import Path
@@ -11,7 +12,7 @@ import msgspec
 
 from omagy_autoresearch.errors import StorageError
 from omagy_autoresearch.events import Record
-from omagy_supervisor.files import cannot_write, fsync_dir, write_all
+from omagy_supervisor.files import cannot_write, fsync_dir, read_regular, write_all
 
 _TRIES = 25
 _ENCODER = msgspec.json.Encoder()
@@ -39,9 +40,11 @@ def read_journal(path: Path) -> tuple[list[Record], int]:
     read raises StorageError: history is never skipped silently.
     """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise StorageError(f"{path} cannot be read: {error.strerror}") from None
+        data = read_regular(path, sys.maxsize - 1)
+    except ValueError as problem:
+        raise StorageError(f"{path} cannot be read: {problem}") from None
+    if data is None:
+        raise StorageError(f"{path} cannot be read: No such file or directory")
     records: list[Record] = []
     length = 0
     lines = data.splitlines(keepends=True)

@@ -2,11 +2,13 @@
 
 import contextlib
 import json
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from omagy_autoresearch.errors import ExitStatus
+from omagy_autoresearch.errors import ExitStatus, StorageError
 from omagy_autoresearch.handoff import handoff_markdown
 from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.manifest import Manifest
@@ -14,6 +16,7 @@ from omagy_autoresearch.workflow_handoff import workflow_handoff
 from omagy_supervisor.active import is_supervised
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.stops import SignalStops
+from omagy_supervisor.files import read_regular
 from omagy_supervisor.paths import RunFolder, StateRoot
 from omagy_supervisor.ports import Wake
 from omagy_supervisor.recover import read_manifest
@@ -21,6 +24,7 @@ from omagy_supervisor.ui.messages import say, show, show_prose
 
 _TICK_S = 0.2
 _LETTING_GO_S = 10.0
+_HANDOFF_LIMIT = 1 << 20
 
 
 def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
@@ -67,13 +71,17 @@ def show_end(folder: RunFolder, outcome: Outcome | None) -> int:
     that does not say how its run ended counts as blocked: somebody has to look.
     """
     try:
-        text = folder.handoff_markdown.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        record = json.loads(folder.manifest.read_bytes())
-        found = workflow_handoff("autoresearch", record, state_path=str(folder.manifest))
-        text = handoff_markdown(found) if found is not None else ""
-    show_prose(text)
+        told = read_regular(folder.handoff_markdown, _HANDOFF_LIMIT)
+    except ValueError:
+        told = None
+    show_prose(_told_by_manifest(folder) if told is None else told.decode(errors="replace"))
     return int(outcome.exit_status if outcome is not None else ExitStatus.BLOCKED)
+
+
+def _told_by_manifest(folder: RunFolder) -> str:
+    record = json.loads(folder.manifest.read_bytes())
+    found = workflow_handoff("autoresearch", record, state_path=str(folder.manifest))
+    return handoff_markdown(found) if found is not None else ""
 
 
 def _gone(folder: RunFolder, run_id: str) -> int:
@@ -130,8 +138,14 @@ def leaving() -> Iterator[SignalStops]:
 
 @contextlib.contextmanager
 def _open(log: Path) -> Iterator[IO[str]]:
-    log.touch()
-    with log.open(encoding="utf-8", errors="replace") as file:
+    """The log to read, which is made where there is none yet. Raises StorageError for anything but a file."""
+    try:
+        fd = os.open(log, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise StorageError(f"{log} cannot be read: {error.strerror}") from None
+    with os.fdopen(fd, encoding="utf-8", errors="replace") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise StorageError(f"{log} cannot be read: it is not a regular file")
         yield file
 
 
