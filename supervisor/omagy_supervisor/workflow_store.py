@@ -5,6 +5,7 @@ the run's lock; a supervisor takes it while it holds the run's. So neither can s
 """
 
 import contextlib
+import errno
 import shlex
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +17,7 @@ from omagy_supervisor.active import last_pointer, supervisor_lives
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.lock import RunLock
 from omagy_supervisor.adapters.workflow_files import WorkflowFiles
-from omagy_supervisor.files import is_folder, make_folder
+from omagy_supervisor.files import cannot_write, is_folder, make_folder
 from omagy_supervisor.paths import StateRoot
 from omagy_supervisor.settings import Settings
 
@@ -37,6 +38,8 @@ def held(root: StateRoot) -> Iterator[WorkflowFiles]:
     try:
         free = lock.acquire(_TRIES)
     except OSError as error:
+        if error.errno in (errno.EROFS, errno.ENOSPC, errno.EDQUOT):
+            raise cannot_write(root.workflow_lock, error) from None
         raise StorageError(
             f"{root.workflow_lock} cannot be locked: {error.strerror}",
             f"it has to be a file of yours: ls -l {shlex.quote(str(root.workflow_lock))}",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 AGENT = Path(__file__).with_name("scripted_agent.py")
 EVALUATOR = """\
@@ -147,6 +148,19 @@ class Workspace:
             text=True,
             stdin=subprocess.DEVNULL,
             timeout=timeout,
+            check=False,
+        )
+
+    def unprivileged(self, *args: str) -> subprocess.CompletedProcess[str]:
+        """As ``omagy``, by somebody whom permissions hold, root too."""
+        return subprocess.run(
+            [*without_override(), sys.executable, "-m", "omagy_supervisor", *args],
+            cwd=self.root,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE_S,
             check=False,
         )
 
@@ -306,6 +320,16 @@ class Workspace:
             with suppress(psutil.Error):
                 stray.kill()
         return not strays
+
+
+def without_override() -> tuple[str, ...]:
+    """A command prefix under which permission bits hold for root too; a test that needs one is skipped without."""
+    if os.geteuid() != 0:
+        return ()
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("root without setpriv: permission bits do not hold")
+    return (setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import shutil
 import signal
 import subprocess
 import sys
@@ -318,31 +317,12 @@ def test_a_folder_that_may_not_be_read_is_no_folder_without_questions(ws: Worksp
     asked(ws, CHOICE)
     (ws.root / ".omagy").chmod(0)
     try:
-        listed, told = unprivileged(ws, "question", "list"), unprivileged(ws, "state", "list")
+        listed, told = ws.unprivileged("question", "list"), ws.unprivileged("state", "list")
     finally:
         (ws.root / ".omagy").chmod(0o755)
     assert (listed.returncode, listed.stdout) == (1, "")
     assert "cannot be looked into: Permission denied" in listed.stderr
     assert "cannot be looked into" in told.stderr
-
-
-def unprivileged(ws: Workspace, *words: str) -> subprocess.CompletedProcess[str]:
-    """omagy as somebody whom permissions hold; root is made so by dropping what lets it pass them."""
-    drop = (
-        ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all") if os.geteuid() == 0 else ()
-    )
-    if drop and shutil.which("setpriv") is None:
-        pytest.skip("root passes all permissions here, and nothing can take that away")
-    return subprocess.run(
-        [*drop, sys.executable, "-m", "omagy_supervisor", *words],
-        cwd=ws.root,
-        env=ws.environment,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE_S,
-        check=False,
-    )
 
 
 def test_a_linked_state_takes_no_question_as_it_takes_no_mode(ws: Workspace, tmp_path: Path) -> None:

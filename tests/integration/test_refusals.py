@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.workspace import EVALUATOR, PATIENCE_S, Workspace, candidate, contents
+from fakes.workspace import EVALUATOR, PATIENCE_S, Workspace, candidate, contents, without_override
 
 HEAD = "evaluator:\n  command: python eval.py\n  format: json\n"
 
@@ -143,16 +143,6 @@ def test_a_lane_is_no_place_to_launch_from_and_sessions_start_no_runs(ws: Worksp
     refused(ws, f"this is a session of run {ws.run_id()}", "a shell of your own")
     refused(ws, "runs do not start runs", args=("autoresearch", "--resume", ws.run_id()))
     del ws.environment["OMAGY_RUN_ID"]
-
-
-def without_override() -> tuple[str, ...]:
-    """A command prefix under which permission bits hold for root too."""
-    if os.geteuid() != 0:
-        return ()
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        pytest.skip("root without setpriv: permission bits do not hold")
-    return (setpriv, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
 
 
 @pytest.mark.parametrize("place", [".", "..", ".git"])

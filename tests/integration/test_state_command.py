@@ -862,3 +862,51 @@ def test_the_pointer_of_a_killed_run_does_not_say_that_it_is_active(ws: Workspac
     put(ws, "autoresearch-state.json", {"run_id": "m-1", "active": True, "pid": 1})
     told = answer(state(ws, "read", mode="autoresearch"))
     assert (told["active"], told["state"]["active"], told["state"]["run_id"]) == (False, False, "m-1")
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o500])
+def test_a_scope_that_cannot_be_written_holds_up_no_other(ws: Workspace, mode: int) -> None:
+    """What was refused is not made later, by whoever comes next; nobody reads it as made."""
+    activate(ws, "team", "ralph")
+    activate(ws, "plan", session_id="s1")
+    folder = ws.root / ".omagy/state/s1"
+    before = files(ws)
+    folder.chmod(mode)
+    try:
+        for words in (("write", "plan", "--phase", "x"), ("write", "ralph"), ("clear", "plan"), ("cancel", "--all")):
+            done = ws.unprivileged("state", *words, "--session-id", "s1")
+            assert done.returncode in (0, 1), done.stderr
+            assert "fault" not in done.stderr
+        assert ws.unprivileged("state", "cancel", "ralph").returncode == 0
+        assert active(ws) == "team"
+    finally:
+        folder.chmod(0o755)
+    changed = {name for name, held in files(ws).items() if before.get(name) != held}
+    assert changed == {"state/ralph-state.json", "state/skill-active-state.json"}
+
+
+@pytest.mark.parametrize("place", [".omagy/state", ".omagy/state/s1", ".omagy/state/questions", ".omagy"])
+@pytest.mark.parametrize("mode", [0o000, 0o400, 0o500])
+def test_a_folder_that_may_not_be_used_is_told_and_no_fault(ws: Workspace, place: str, mode: int) -> None:
+    """One note for the folder, not one for each file in it; whoever has to write is refused with its name."""
+    activate(ws, "team")
+    activate(ws, "plan", session_id="s1")
+    asked = json.loads(ws.omagy("question", "--question", "Which?", "--json").stdout)["question_id"]
+    folder = ws.root / place
+    before = files(ws)
+    folder.chmod(mode)
+    tries = [
+        *(("state", *words.split()) for words in ("list", "read", "read team", "cancel ralph", "clear review")),
+        *(("state", "write", "team", *words.split()) for words in ("--phase x", "--session-id s2")),
+        ("hud",),
+        *(("question", *words.split()) for words in ("list", "--question New?", f"answer {asked} x")),
+    ]
+    try:
+        for words in tries:
+            done = ws.unprivileged(*words)
+            assert done.returncode in (0, 1, 2, 4), done.stderr
+            assert not any(word in done.stderr for word in ("fault", "Traceback")), (words, done.stderr)
+            assert len(done.stderr.splitlines()) <= 4, (words, done.stderr)
+    finally:
+        folder.chmod(0o755)
+    assert before.keys() <= files(ws).keys()

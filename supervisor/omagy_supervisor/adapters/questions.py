@@ -22,9 +22,10 @@ from omagy_autoresearch.prompt import Asked
 from omagy_autoresearch.question_record import question_of, record_of
 from omagy_autoresearch.questions import Answer, Question, Status, fit_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
-from omagy_supervisor.files import cannot_write, make_own_folder, read_regular, write_atomic
+from omagy_supervisor.files import cannot_write, is_folder, make_own_folder, read_regular, write_atomic
 
 _LIMIT = 1 << 20
+_READABLE = "make it a folder that you can read"
 _TRIES = 250  # 20 ms apart: whoever holds the lock writes one small file
 
 
@@ -140,13 +141,14 @@ class QuestionFiles:
                 yield path, *found
 
     def _paths(self, name: str) -> list[Path]:
+        for place in (self.folder, self.folder / "questions"):
+            if is_folder(place) and not os.access(place, os.R_OK | os.X_OK):
+                raise StorageError(f"{place} cannot be looked into: Permission denied", _READABLE)
         places = (self.folder.glob(f"{place}questions/{name}.json") for place in ("", "*/"))
         try:
             return sorted(path for paths in places for path in paths)
         except OSError as error:
-            raise StorageError(
-                f"{self.folder} cannot be looked into: {error.strerror}", "make it a folder that you can read"
-            ) from None
+            raise StorageError(f"{self.folder} cannot be looked into: {error.strerror}", _READABLE) from None
 
 
 def _not_open(question: Question) -> ContractError:

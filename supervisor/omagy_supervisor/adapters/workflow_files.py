@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from omagy_autoresearch.errors import ContractError
+from omagy_autoresearch.errors import ContractError, StorageError
 from omagy_autoresearch.mode_scope import KEPT_MODES, Scope, parse_session_id
 from omagy_autoresearch.strict_json import JsonProblem, loads_object
 from omagy_autoresearch.workflow import Mode
@@ -58,9 +58,9 @@ class WorkflowFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        places = ((place, _obstacle(place)) for place in (folder.parent, folder))
-        self.notes = [f"{place} {why}: nothing is read from it" for place, why in places if why]
-        self._pending = self._read_pending()
+        self.notes: list[str] = []
+        self._obstacles: dict[Path, str] = {}
+        self._pending = [] if self._is_closed(folder.parent, folder) else self._read_pending()
 
     # -- reading
 
@@ -101,18 +101,27 @@ class WorkflowFiles:
             if (write.session_id, write.name) == (session_id, name):
                 return None if write.content is None else dict(write.content)
         path = self.path(session_id, name)
+        if self._is_closed(self._folder.parent, self._folder, path.parent):
+            return None
         try:
             return self._read(path, LIMIT)
         except ValueError as problem:
             self.notes.append(f"{path} is left out: {problem}")
             return None
 
+    def _is_closed(self, *places: Path) -> bool:
+        """Whether nothing can be read below the last of ``places``, because of one of them; a note says so once."""
+        for place in places:
+            if place not in self._obstacles:
+                link = place.parent == self._folder and _is_link(place)
+                why = self._obstacles[place] = "is a link" if link else _obstacle(place)
+                self.notes += [f"{place} {why}: nothing is read from it"] if why else []
+            if self._obstacles[place]:
+                return True
+        return False
+
     def _read(self, path: Path, limit: int) -> dict[str, Any] | None:
         """The object in ``path``, None when nothing is there. Raises ValueError."""
-        if not is_folder(self._folder):
-            return None
-        if path.parent != self._folder and path.parent.is_symlink():
-            raise ValueError("its folder is a link")
         data = read_regular(path, limit)
         if data is None:
             return None
@@ -129,7 +138,7 @@ class WorkflowFiles:
         """Make the change that a killed command left half made. Raises StorageError."""
         sweep_temporary(self._folder, _PENDING)
         if self._pending:
-            self._make()
+            self._make(self._pending)
         elif os.path.lexists(self._folder / _PENDING):
             self._keep_aside(self._folder / _PENDING)
 
@@ -141,7 +150,22 @@ class WorkflowFiles:
         _refuse_what_cannot_be_read_back(note)
         write_atomic(self._folder / _PENDING, note)
         self._pending = writes
-        self._make()
+        try:
+            self._put(writes[0], Durability.FULL)
+        except StorageError:
+            self._give_up(writes[0])
+            raise
+        self._make(writes[1:])
+
+    def _give_up(self, first: _Write) -> None:
+        """Strike the note out while nothing of it is made: what was refused is not made by whoever comes next."""
+        made = False
+        with contextlib.suppress(ValueError):
+            made = self._read(self.path(first.session_id, first.name), LIMIT) == first.content
+        if not made:
+            with contextlib.suppress(StorageError):
+                _remove(self._folder / _PENDING)
+                self._pending = []
 
     def mend(self, change: "Change", session_id: str | None) -> None:
         """Make ``change``, a repair.
@@ -152,8 +176,8 @@ class WorkflowFiles:
         for write in _writes_of(change, session_id):
             self._put(write, Durability.WHOLE)
 
-    def _make(self) -> None:
-        for write in self._pending:
+    def _make(self, writes: list[_Write]) -> None:
+        for write in writes:
             self._put(write, Durability.FULL)
         _remove(self._folder / _PENDING)
         self._pending = []
@@ -199,6 +223,10 @@ class WorkflowFiles:
         except (ValueError, ContractError) as problem:
             self.notes.append(f"{path} is left out: {problem}")
             return []
+
+
+def _is_link(place: Path) -> bool:
+    return os.path.islink(place)  # noqa: PTH114 - a Path raises where it may not look
 
 
 def _obstacle(place: Path) -> str:
