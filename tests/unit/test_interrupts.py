@@ -64,3 +64,17 @@ def test_ctrl_c_after_a_measurement_ends_its_trial(tmp_path: Path) -> None:
     """It may come while what was measured in is cleaned away: nothing is left to be stopped, and it still counts."""
     with pytest.raises(KeyboardInterrupt, match="Ctrl-C"), stoppable(RunFolder(tmp_path)):
         press()
+
+
+def test_a_second_ctrl_c_is_not_held() -> None:
+    """What does not come to such a point, and does not listen to Ctrl-C itself, does not hold the person either."""
+    passed = []
+
+    def press_again_and_again() -> None:
+        for number in range(3):
+            press()
+            passed.append(number)
+
+    with Interrupts().held(), pytest.raises(KeyboardInterrupt):
+        press_again_and_again()
+    assert passed == [0]

@@ -18,7 +18,10 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Until the end Ctrl-C only shows in ``check``; the end is such a point, too. Raises KeyboardInterrupt."""
+        """Until the end Ctrl-C only shows in ``check``; the end is such a point, too. Raises KeyboardInterrupt.
+
+        At a second one that nobody looked for in between it is raised wherever the program is: something hangs there.
+        """
         before = signal.signal(signal.SIGINT, self._note)
         try:
             yield
@@ -42,4 +45,5 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def _note(self, _number: int, _frame: FrameType | None) -> None:
+        self.check()
         self._pressed = True
