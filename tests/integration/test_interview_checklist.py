@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.dialogue import Dialogue, Talk
+from fakes.dialogue import CTRL_C, Dialogue, Talk
 from fakes.workspace import Workspace
 
 HEADINGS = (
@@ -106,6 +106,32 @@ def test_what_was_said_after_the_command_line_holds_in_the_next_sitting(numbers:
     dialogue.enter("How would you notice?")
     dialogue.expect("Which command?")
     assert "# Autoresearch draft: something else" in document(numbers, "first").read_text()
+
+
+@pytest.mark.parametrize("way", ["leave", "only write the mission", "Ctrl-C", "kill"])
+def test_an_interview_leaves_no_lock_behind(numbers: Workspace, talk: Talk, way: str) -> None:
+    """However it ends; what a killed one left goes with the next interview of that name."""
+    dialogue = seeded(talk)
+    held = numbers.root / ".omagy/state/interview-better.lock"
+    dialogue.expect("Longest time")
+    assert held.exists()
+    dialogue.say("")
+    dialogue.expect("What may change?")
+    if way == "kill":
+        dialogue.kill()
+        dialogue.end()
+        dialogue = talk("--slug", "better")
+        dialogue.expect("What may change?")
+    if way in ("kill", "Ctrl-C"):
+        dialogue.press(CTRL_C)
+    else:
+        dialogue.enter("", "What must keep working?", "What must nobody change?", "When should it stop?")
+        dialogue.expect("Who should work on it?")
+        dialogue.say("command:true")
+        dialogue.expect("Launch it, or refine further?")
+        dialogue.choose(way)
+    dialogue.end()
+    assert not held.exists()
 
 
 def test_a_name_is_free_again_once_its_mission_is_gone(numbers: Workspace, talk: Talk) -> None:

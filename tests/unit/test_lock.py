@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,43 @@ def test_a_pointer_is_read_from_a_plain_file_alone(tmp_path: Path) -> None:
     write_pointer(tmp_path / "real.json", Pointer("r", True))
     path.symlink_to(tmp_path / "real.json")
     assert read_pointer(path) is None
+
+
+def test_a_lock_that_is_removed_is_released_and_leaves_no_file(path: Path) -> None:
+    lock = RunLock(path)
+    assert lock.acquire()
+    lock.remove()
+    assert not path.exists()
+    lock.remove()
+    other = RunLock(path)
+    assert other.acquire()
+    lock.remove()
+    assert lock_is_held(path), "what another holds is not removed"
+    other.release()
+
+
+@pytest.mark.parametrize("third", [False, True])
+def test_a_lock_that_was_removed_between_opening_and_taking_it_is_taken_anew(
+    path: Path, monkeypatch: pytest.MonkeyPatch, third: bool
+) -> None:
+    """Or two would hold it: one a file without a name, and whoever comes next the one that has it."""
+    first, second, next_one = RunLock(path), RunLock(path), RunLock(path)
+    assert first.acquire()
+    take = fcntl.flock
+
+    def between(then: Callable[[], object]) -> Callable[[int, int], None]:
+        def flock(fd: int, how: int) -> None:
+            monkeypatch.setattr(fcntl, "flock", take)
+            then()
+            take(fd, how)
+
+        return flock
+
+    def removed() -> None:
+        first.remove()
+        assert not third or next_one.acquire()
+
+    monkeypatch.setattr(fcntl, "flock", between(removed))
+    assert second.acquire() is not third
+    assert lock_is_held(path)
+    assert not RunLock(path).acquire()

@@ -1,5 +1,6 @@
 """The lock of a repository: one run at a time, and the kernel drops it when its holder dies (contract section 3)."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -41,26 +42,49 @@ class RunLock:
 
         A link in the file's place is not followed.
         """
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         for number in range(tries):
             if number:
                 from threading import Event
 
                 Event().wait(0.02)
+            self._fd = self._taken()
+            if self._fd is not None:
+                return True
+        return False
+
+    def _taken(self) -> int | None:
+        """The open lock; None when somebody else holds it."""
+        while True:
+            fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            else:
-                self._fd = fd
-                return True
-        os.close(fd)
-        return False
+            except OSError as error:
+                os.close(fd)
+                if isinstance(error, BlockingIOError):
+                    return None
+                raise
+            if self._is_at_its_place(fd):
+                return fd
+            os.close(fd)  # its holder removed it once we had opened it: it excludes nobody
+
+    def _is_at_its_place(self, fd: int) -> bool:
+        try:
+            found = self._path.lstat()
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(fd))
 
     def release(self) -> None:
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
+
+    def remove(self) -> None:
+        """Release it, and take its file away with it. Whoever opened the file before takes another one then."""
+        if self._fd is not None and self._is_at_its_place(self._fd):
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+        self.release()
 
 
 def lock_is_held(path: Path) -> bool:

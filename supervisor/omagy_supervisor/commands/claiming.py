@@ -15,7 +15,7 @@ _LIMIT = 1 << 10
 
 
 class Claim:
-    """The name this interview has, once it has one. It is given up with the process, however that ends."""
+    """The name this interview has, once it has one. It is given up at the end, whatever that is."""
 
     def __init__(self, root: StateRoot, drafts: DraftFiles) -> None:
         self._root = root
@@ -40,12 +40,17 @@ class Claim:
         except OSError as error:
             raise cannot_write(path, error) from error
         if not resumed and self._is_drafted(name):
-            lock.release()
+            lock.remove()
             return self.taken(name)
-        if self._lock is not None:
-            self._lock.release()
+        self.give_up()
         self._lock, self.name = lock, name
         return ""
+
+    def give_up(self) -> None:
+        """Others may have the name from now on."""
+        if self._lock is not None:
+            self._lock.remove()
+            self._lock = None
 
     def _is_drafted(self, name: str) -> bool:
         """Whether there is a draft of that name that was not launched, or cannot be read."""

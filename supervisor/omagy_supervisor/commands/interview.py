@@ -66,6 +66,8 @@ def interview(arguments: Arguments, settings: Settings) -> int:
     except KeyboardInterrupt:
         intake.interrupted()
         return int(ExitStatus.INTERLUDE)
+    finally:
+        intake.claim.give_up()
 
 
 def _nobody_to_ask() -> ContractError:
@@ -267,6 +269,7 @@ class _Intake:
         if end is End.WRITE:
             self.prompts.tell(_how_to_start(ready.draft.slug))
             return int(ExitStatus.OK)
+        self.claim.give_up()  # the run is followed from here, for hours
         try:
             return launch(replace(self._with_agent(ready.agent), mission=str(folder)), self.settings)
         except OmagyError as error:
