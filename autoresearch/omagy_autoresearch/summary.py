@@ -90,7 +90,7 @@ def _artifacts(state: RunState, run_folder: str) -> tuple[str, ...]:
         f"branch {plan.branch_name} at {(state.tip or plan.start_commit)[:12]}",
         f"worktree {plan.worktree_path}",
         f"records {run_folder} (manifest.json, iteration-ledger.json, iterations/)",
-        f"every candidate: git for-each-ref refs/omagy/{plan.run_id}",
+        f"every candidate: `git for-each-ref refs/omagy/{plan.run_id}`",
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fakes.dialogue import Dialogue
 from fakes.used_time import let_it_be_long_ago
 from fakes.workspace import PATIENCE_S, Acts, Workspace, candidate, contents, lives, noop, wait_until
 from omagy_supervisor.adapters.lock import RunLock
@@ -478,8 +479,18 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     listed = json.loads(ws.omagy("autoresearch", "list", "--json").stdout)
     assert {run["run_id"]: run["state"] for run in listed["runs"]} == {run_id: "finished", other: "finished"}
     table = ws.omagy("autoresearch", "list", cwd=ws.root / "missions").stdout.splitlines()
-    assert table[0].split() == ["RUN", "STATE", "ITERATIONS", "KEPT", "SCORE", "UPDATED"]
+    assert table[0].split() == ["RUN", "STATE", "KEPT", "SCORE", "UPDATED"]
     assert len(table) == 3
+    assert "  1 of 2  1 → 2  " in next(line for line in table if line.startswith(run_id))
+    narrow = Dialogue(ws, "autoresearch", "list", columns=len(table[1]) - 1)
+    assert narrow.end() == 0
+    lines = narrow.shown.splitlines()
+    assert all(len(line) < len(table[1]) for line in lines)
+    assert [line.split() for line in lines if not line.startswith(" ")] == [
+        ["RUN"],
+        *([run["run_id"]] for run in listed["runs"]),
+    ]
+    assert " ".join(narrow.shown.split()) == " ".join(" ".join(table).split())
     assert "\033" not in "".join(table)
 
 

@@ -131,6 +131,12 @@ def test_lines_break_between_words_below_what_they_belong_to() -> None:
     assert fit("a  b\tc") == "a  b    c"
 
 
+def test_a_row_with_nothing_but_a_path_is_left_to_the_terminal() -> None:
+    """On a line of its own it would be broken as well, and its name would stand alone."""
+    row = "worktree  /a/longer/path/than/there/is/room/for"
+    assert wrapped(row, 30, whole_words=True) == row
+
+
 def test_lines_of_a_log_break_below_their_text_and_leave_paths_whole() -> None:
     """A path that a line break stands in cannot be copied from a terminal."""
     assert wrapped("12:34:56  iteration 1: keep, better", 27).split("\n") == [

@@ -1,6 +1,9 @@
 """Progress as plain lines."""
 
 import io
+import os
+import pty
+import termios
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -106,6 +109,25 @@ def test_a_date_stands_above_the_first_line_of_each_day_and_of_each_life(tmp_pat
         *("2026-02-02", "23:59:59"),
         *("2026-02-02", "23:59:59"),
     ]
+
+
+def test_a_window_gets_lines_that_fit_and_the_log_whole_ones(tmp_path: Path) -> None:
+    """The log is read again in a terminal of another size."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, 40))
+    history = History(plan(Budget(max_iterations=1))).measured().candidate(scored(3.0))
+    with os.fdopen(slave, "w") as window:
+        reporter = TextReporter(tmp_path / "log", window)
+        reporter.event(history.state, history.records[-1])
+        reporter.close()
+        shown = ""
+        while shown.count("\n") < 4:
+            shown += os.read(master, 1 << 16).decode()
+    os.close(master)
+    _, whole = (tmp_path / "log").read_text().splitlines()
+    _, *lines = shown.splitlines()
+    assert all(len(line) < 40 for line in lines)
+    assert " ".join(line.strip() for line in lines) == whole
 
 
 def test_a_closed_window_or_log_ends_no_run(tmp_path: Path) -> None:

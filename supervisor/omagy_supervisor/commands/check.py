@@ -28,7 +28,7 @@ from omagy_supervisor.commands.probing import Patience, ProbePlaces, measure_oft
 from omagy_supervisor.measuring import measure, prepare_checkout, protected_surface
 from omagy_supervisor.sessions import session_spec
 from omagy_supervisor.settings import Settings
-from omagy_supervisor.ui.messages import say, show, show_json, show_prose
+from omagy_supervisor.ui.messages import say, show_json, show_prose
 
 _FOR_THE_CHECK_ONLY = {"--json", "--debug"}
 _PATIENCE = Patience(most=8, least=3, enough_s=60.0)
@@ -166,7 +166,7 @@ def _tell(findings: Findings, plan: RunPlan, arguments: Arguments) -> None:
         show_prose(line)
     for problem in findings.problems:
         show_prose(f"missing: {problem}")
-    show(f"ready: {_launch_command(arguments)}" if ready else "not ready")
+    show_prose(f"ready: {_launch_command(arguments)}" if ready else "not ready")
 
 
 def _launch_command(arguments: Arguments) -> str:

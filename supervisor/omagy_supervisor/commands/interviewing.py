@@ -155,7 +155,7 @@ class Conversation:
         """Let Codex propose a measurement; when it cannot, that is told and the interview goes on without."""
         if self._acts.infer is None:
             self._prompts.tell(
-                "Codex is not installed, so it cannot look (npm install -g @openai/codex && codex login)."
+                "Codex is not installed, so it cannot look (`npm install -g @openai/codex && codex login`)."
             )
             return
         self._prompts.tell("Codex looks at a copy of the repository and may change nothing (Ctrl-C: without it).")

@@ -308,9 +308,9 @@ def _default_agent(arguments: Arguments, contract: Contract, settings: Settings)
     if contract.agent.rehearsal is None:
         return _codex(arguments, settings), []
     if executable is None:
-        why, then = "Codex is not installed", "npm install -g @openai/codex && codex login"
+        why, then = "Codex is not installed", "`npm install -g @openai/codex && codex login`"
     elif not looks_logged_in(executable, settings.environment, arguments.codex_args):
-        why, then = "Codex is not logged in", "codex login"
+        why, then = "Codex is not logged in", "`codex login`"
     else:
         return _codex(arguments, settings), []
     note = f"{why}, so the offline rehearsal agent works on this run: no model takes part. For the real thing: {then}"

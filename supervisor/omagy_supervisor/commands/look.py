@@ -12,6 +12,7 @@ from omagy_supervisor.commands.follow import follow
 from omagy_supervisor.commands.runs import RunFacts, overview, run_facts
 from omagy_supervisor.quiet import LOOK_S
 from omagy_supervisor.settings import Settings
+from omagy_supervisor.ui.fitting import columns_of
 from omagy_supervisor.ui.messages import say, show, show_json, show_row
 from omagy_supervisor.ui.style import styled
 
@@ -34,12 +35,22 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
         return 0
     if not found.runs:
         return 0
-    rows = [("RUN", "STATE", "ITERATIONS", "KEPT", "SCORE", "UPDATED"), *(_row(run) for run in found.runs)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for number, row in enumerate(rows):
-        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        show(styled(line, "bold", sys.stdout) if number == 0 else line)
+    head, *lines = _table([("RUN", "STATE", "KEPT", "SCORE", "UPDATED"), *(_row(run) for run in found.runs)])
+    show(styled(head, "bold", sys.stdout))
+    for line in lines:
+        show(line)
     return 0
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    """One line for each row; on a terminal that is too narrow, the first cell above the others."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in rows]
+    fits = sum(widths) + 2 * (len(widths) - 1) <= columns_of(sys.stdout)
+    return [
+        f"{first}  {'  '.join(rest)}".rstrip() if fits else f"{first.rstrip()}\n  {'  '.join(rest)}".rstrip()
+        for first, *rest in lines
+    ]
 
 
 def _row(run: RunFacts) -> tuple[str, ...]:
@@ -47,8 +58,7 @@ def _row(run: RunFacts) -> tuple[str, ...]:
     return (
         run.run_id,
         run.state,
-        str(run.iteration),
-        str(run.tally.get("keep", 0)),
+        f"{run.tally.get('keep', 0)} of {run.iteration}",
         f"{show_score(run.baseline_score)} → {show_score(run.last_kept_score)}",
         f"{updated:%Y-%m-%d %H:%M}",
     )

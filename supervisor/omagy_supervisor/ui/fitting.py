@@ -11,7 +11,7 @@ from omagy_supervisor.ui.calls import tied, untied
 
 _NARROWEST = 20
 # A number, a dash, whose a message is, the time of a line in a log, or the name of a row.
-_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:note|omagy|missing): |(?:\d\d:){2}\d\d  |\w+(?: \w+)?  +")
+_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:note|omagy|missing|at most): |(?:\d\d:){2}\d\d  |\w+(?: \w+)?  +")
 
 
 def fit(text: str) -> str:
@@ -32,7 +32,10 @@ def _broken(line: str, columns: int, whole_words: bool) -> str:
     if len(line) < columns or line.lstrip().startswith("|"):
         return line
     found = _BEFORE.match(line)
-    indent = " " * min(len(found[0]) if found else 0, columns // 2)
+    before = len(found[0]) if found else 0
+    if whole_words and " " not in line[before:].strip():
+        return line  # a path that the terminal breaks in any case
+    indent = " " * min(before, columns // 2)
     return textwrap.fill(
         line,
         columns - 1,

@@ -23,6 +23,7 @@ from omagy_autoresearch.ledger import Entry
 from omagy_autoresearch.noise import noise_note
 from omagy_autoresearch.run import Deciding, Pausing, RunState
 from omagy_autoresearch.sessions import EndingKind
+from omagy_supervisor.ui.fitting import columns_of, wrapped
 
 
 class TextReporter:
@@ -52,7 +53,7 @@ class TextReporter:
         with contextlib.suppress(OSError, ValueError):
             self._log.write(text)
         with contextlib.suppress(OSError, ValueError):
-            self._stream.write(text)
+            self._stream.write(wrapped(text, columns_of(self._stream), whole_words=True))
             self._stream.flush()
 
     def close(self) -> None:
