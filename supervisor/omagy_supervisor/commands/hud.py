@@ -28,25 +28,29 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 HELP = """\
-omagy hud: active modes and the run of this repository, in one line of plain text.
+omagy hud: active modes and the run of this repository, in one line of text.
 
 usage:
   omagy hud [options]
 
   --session-id ID   modes of that session alone; without it, of all scopes
   --path DIR        the repository around DIR, instead of the current folder
-  --width N         at most N characters (default: the terminal's width, 120 without one)
+  --width N         at most N characters (default: the terminal's width, 120
+                    without one)
   --watch           show it anew whenever it changes, until Ctrl-C
   --json            the same as data
 
-tmux:      set -g status-right '#(omagy hud --path "#{pane_current_path}" --width 80)'
-starship:  [custom.omagy]
-           command = "omagy hud"
-           when = true
+tmux:
+  set -g status-right '#(omagy hud --path "#{pane_current_path}" --width 80)'
+starship:
+  [custom.omagy]
+  command = "omagy hud"
+  when = true
 Outside a repository it prints nothing.
 
---json: {"repository", "scopes": {"<session-id, or empty>": "team+ralph"}, "line", "run": null or {"run_id", "name",
-         "state", "iteration", "best", "baseline", "scores", "waits_until", "waits_for"}}
+--json: {"repository", "scopes": {"<session-id, or empty>": "team+ralph"},
+         "line", "run": null or {"run_id", "name", "state", "iteration",
+         "best", "baseline", "scores", "waits_until", "waits_for"}}
 exit status: 0, whatever there is to show · 2 usage error
 """
 

@@ -22,33 +22,42 @@ HELP = """\
 omagy state: workflow modes, and which of them are active.
 
 usage:
-  omagy state write [--mode] <mode> [options]     activate a mode, say how far it is, or how it ended
-  omagy state read [[--mode] <mode>]              one mode's state, or the active set with all states
-  omagy state list                                all scopes
-  omagy state clear  [--mode] <mode> | --all      take a mode out of the active set, and its state away
-  omagy state cancel [--mode] <mode> | --all      end an active mode as userinterlude; its state stays
+  omagy state write [--mode] <mode> [options]    activate a mode, say how far
+                                                 it is, or how it ended
+  omagy state read [[--mode] <mode>]             one mode's state, or the
+                                                 active set with all states
+  omagy state list                               all scopes
+  omagy state clear [--mode] <mode> | --all      take a mode out of the active
+                                                 set, and its state away
+  omagy state cancel [--mode] <mode> | --all     end an active mode as
+                                                 userinterlude; its state stays
 
 options:
-  --session-id ID        the scope; without it, the repository's own
-  --phase TEXT           write: the mode's current_phase
-  --outcome WORD         write: finished, blocked, failed, userinterlude or askuserQuestion; the mode ends
-  --inactive             write: the mode is over, and nobody says how
-  --input JSON           the same as one object, - for stdin. It alone can hold more of a state:
-                         '{"mode":"team","current_phase":"exec","state":{"workers":3}}'
-  --json                 answer, and errors, as JSON on stdout
+  --session-id ID   the scope; without it, the repository's own
+  --phase TEXT      write: the mode's current_phase
+  --outcome WORD    write: finished, blocked, failed, userinterlude or
+                    askuserQuestion; the mode ends
+  --inactive        write: the mode is over, and nobody says how
+  --input JSON      the same as one object, - for stdin. It alone can hold more
+                    of a state:
+                    '{"mode":"team","current_phase":"exec","state":{"n":3}}'
+  --json            answer, and errors, as JSON on stdout
 
 examples:
   omagy state write team --phase exec
-  omagy state write team --outcome blocked --input '{"error":"no key for the registry"}'
+  omagy state write team --outcome blocked --input '{"error":"no key"}'
   omagy state clear --input '{"mode":"ralph","session_id":"s-1"}' --json
 
-modes: deep-interview, plan, review, team, ralph, ultrawork, ultragoal, ultraqa, autoresearch
-  Side by side: team with ralph, ultrawork or ultragoal. A handoff ends its source as finished.
-  autoresearch is active exactly while a run is; clearing it stops the run.
-  What belongs together, and what --json holds, is in docs/contracts/multi-state-transitions.md.
+modes: deep-interview, plan, review, team, ralph, ultrawork, ultragoal,
+       ultraqa, autoresearch
+  Side by side: team with ralph, ultrawork or ultragoal. A handoff ends its
+  source as finished. autoresearch is active exactly while a run is; clearing
+  it stops the run. What belongs together, and what --json holds, is in
+  docs/contracts/multi-state-transitions.md.
 
-exit status: 0 done, also when there was nothing to do · 2 denied, or a usage or contract error: nothing was changed ·
+exit status: 0 done, also when there was nothing to do
              1 a file or lock that omagy could not use
+             2 denied, or a usage or contract error: nothing was changed
 """
 
 _VERBS = ("write", "read", "list", "clear", "cancel")

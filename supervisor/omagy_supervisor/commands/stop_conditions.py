@@ -11,19 +11,24 @@ from omagy_supervisor.settings import Settings
 from omagy_supervisor.ui.messages import show, show_json
 
 _VERBS = ("list", "evaluate")
+_WIDE = 79
 _HELP = """omagy stop-conditions list [--json]
 omagy stop-conditions evaluate --input '<json>' [--json]
 
-When an agent's loop stops, waits or goes on. `evaluate` reads what was observed (- for stdin) and answers with the
-rule that applies; what contradicts itself, or what no rule covers, answers needs_reconcile.
+When an agent's loop stops, waits or goes on. `evaluate` reads what was
+observed (- for stdin) and answers with the rule that applies; what contradicts
+itself, or what no rule covers, answers needs_reconcile.
 
 examples:
   omagy stop-conditions evaluate --input '{"state":"merge_ready"}'
-  omagy stop-conditions evaluate --input '{"state":"waiting","waited_s":900,"quiet":true}' --json
+  omagy stop-conditions evaluate --json \\
+      --input '{"state":"waiting","waited_s":900,"quiet":true}'
 
-evaluate --json: {"rule", "stops", "state", "needs_reconcile", "owner", "behaviour", "contradictions", "also",
-                  "watch": null or {"budget_s", "waited_s", "remaining_s", "exceeded"}}
-list --json:     {"rules": [{"id", "condition", "strategy", "effect", "behaviour", "next_state", "watch_s"}],
+evaluate --json: {"rule", "stops", "state", "needs_reconcile", "owner",
+                  "behaviour", "contradictions", "also", "watch": null or
+                  {"budget_s", "waited_s", "remaining_s", "exceeded"}}
+list --json:     {"rules": [{"id", "condition", "strategy", "effect",
+                  "behaviour", "next_state", "watch_s"}],
                   "terms": [{"word", "meaning"}]}
 exit status: 0 with any ruling · 2 usage error
 
@@ -36,8 +41,7 @@ def stop_conditions(words: list[str], settings: Settings) -> int:
     del settings
     options = read_options(words, "stop-conditions", flags=("--json",), values=("--input",))
     if options.has("--help"):
-        width = max(map(len, KEYS))
-        show(_HELP + "\n".join(f"  {key.ljust(width)}  {meaning}" for key, meaning in KEYS.items()))
+        show(_help())
         return 0
     match options.words:
         case ["list"] if "--input" not in options.values:
@@ -59,6 +63,17 @@ def stop_conditions(words: list[str], settings: Settings) -> int:
         case _:
             verb, *rest = options.words
             raise ContractError(f"{verb} takes no {' '.join(rest)}", "omagy stop-conditions --help")
+
+
+def _help() -> str:
+    import textwrap
+
+    width = max(map(len, KEYS))
+    rows = (
+        textwrap.fill(meaning, _WIDE, initial_indent=f"  {key.ljust(width)}  ", subsequent_indent=" " * (width + 4))
+        for key, meaning in KEYS.items()
+    )
+    return _HELP + "\n".join(rows)
 
 
 def _list(*, as_json: bool) -> int:

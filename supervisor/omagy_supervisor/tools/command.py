@@ -14,25 +14,32 @@ from omagy_supervisor.tools.registration import CLIENTS, configuration
 from omagy_supervisor.ui.messages import say, show, show_data
 
 HELP = """\
-omagy mcp: serves omagy's tools to an agent over MCP, on stdin and stdout, until stdin closes.
+omagy mcp: serves omagy's tools to an agent over MCP, on stdin and stdout,
+until stdin closes.
 
 usage:
-  omagy mcp [--debug]                        the server; your agent starts it, you need not (--debug: log on stderr)
-  omagy mcp --print-config codex|json        what to copy into your agent's configuration
+  omagy mcp [--debug]                   the server. Your agent starts it, you
+                                        need not (--debug: log on stderr)
+  omagy mcp --print-config codex|json   what to copy into your agent's
+                                        configuration
 
 tools:
 {tools}
 
-They work on the git repository of the folder in which the server is started, or of their input working_directory.
-Inside a run's session they can look and ask, but not answer, stop the run or change workflow modes.
+They work on the git repository of the folder in which the server is started,
+or of their input working_directory. Inside a run's session they can look and
+ask, but not answer, stop the run or change workflow modes.
 
 Codex, in ~/.codex/config.toml:
 
 {codex}
 
-  env_vars: Codex hands on no environment by itself. The approval mode: without it `codex exec` refuses every tool
-  that is not read-only. required: Codex waits for servers for a second, and the first request of a quick session can
-  miss the tools; with it Codex waits, and does not start at all if the server cannot.
+  env_vars: Codex hands on no environment by itself.
+  default_tools_approval_mode: without it `codex exec` refuses every tool that
+  is not read-only.
+  required: Codex waits for servers for a second, and the first request of a
+  quick session can miss the tools; with it Codex waits, and does not start at
+  all if the server cannot.
   To wait for answers longer than a minute: tool_timeout_sec = 3600.
 
 Antigravity, Claude and others that read JSON:
