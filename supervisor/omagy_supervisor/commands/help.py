@@ -20,8 +20,7 @@ usage:
   omagy mcp                                        tools for agents
   omagy --version
 
-Each of these commands says more with --help.
-"""
+Each of these commands says more with --help."""
 
 AUTORESEARCH = """\
 omagy autoresearch: one agent session per iteration; each commit it makes is
@@ -104,8 +103,7 @@ look and steer (run-id: the active run, else the newest):
   omagy autoresearch rebuild <run-id>            write its records anew
 
 exit status: 0 finished · 1 failed · 2 usage or contract error · 3 blocked ·
-             4 askuserQuestion · 130 userinterlude
-"""
+             4 askuserQuestion · 130 userinterlude"""
 
 QUESTION = """\
 omagy question: ask the person something, where the person is, and wait for
@@ -144,5 +142,4 @@ Inside a run's session the question is handed to the run, which ends as
 askuserQuestion and goes on with the answer.
 
 exit status: 0 answered · 4 open: nobody has answered yet · 1 expired ·
-             130 cancelled · 2 usage or contract error
-"""
+             130 cancelled · 2 usage or contract error"""
