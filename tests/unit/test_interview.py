@@ -387,6 +387,18 @@ def test_what_a_model_inferred_is_marked_wherever_it_is_shown() -> None:
     assert "\x1b" not in markdown(state)
 
 
+def test_what_a_person_edited_is_not_said_to_be_inferred() -> None:
+    """Neither in the review nor in the mission, which is read long after."""
+    state = told(with_inferred(told(START, "", ""), read_inferred(ANSWER)), "inferred.codex")
+    edited = change(tried(state), {QuestionId.MEASURE: "inferred.codex+edited", QuestionId.COMMAND: "sh other.sh"})
+    assert isinstance(edited, Interview)
+    row = next(line for line in review(edited) if line.startswith("measured"))
+    assert row.endswith("sh other.sh (edited by you)")
+    files = mission_files(edited.draft)
+    assert "sh other.sh" in files["sandbox.md"]
+    assert "inferred" not in files["sandbox.md"].lower()
+
+
 def test_the_review_cuts_no_pattern_in_two() -> None:
     """Half a pattern would be another one; how many there is no room for is said."""
     globs = tuple(f"**/configuration_{number}.toml" for number in range(9))

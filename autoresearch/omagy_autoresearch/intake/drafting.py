@@ -7,13 +7,14 @@ from omagy_autoresearch.evaluator_scripts import script
 from omagy_autoresearch.intake.answers import read_limits, split_globs
 from omagy_autoresearch.intake.questions import (
     ANYTHING,
-    EDITED,
     NONE,
     Answers,
     QuestionId,
     Reading,
     Situation,
     chosen,
+    confidence,
+    edited,
 )
 from omagy_autoresearch.intake.scripts import with_inner_command
 from omagy_autoresearch.mission_draft import MissionDraft, draft_from
@@ -48,13 +49,13 @@ def _measured(now: Situation) -> MissionDraft:
     if proposal is None:
         return _own(MissionDraft(slug=slug, topic=topic, command=answers.get(QuestionId.COMMAND, "")), answers)
     draft = draft_from(proposal, slug=slug, topic=topic)
-    edited = answers.get(QuestionId.COMMAND)
-    if edited and answers[QuestionId.MEASURE].endswith(EDITED):
+    command = answers.get(QuestionId.COMMAND)
+    if command and edited(now):
         if draft.script is not None:
-            draft = replace(draft, script=with_inner_command(draft.script, edited))
+            draft = replace(draft, script=with_inner_command(draft.script, command))
         else:
-            draft = replace(draft, command=edited)
-    sure = next((one.confidence for one in now.inferred if one.proposal.key == proposal.key), None)
+            draft = replace(draft, command=command)
+    sure = confidence(now)
     return draft if sure is None else replace(draft, sandbox_text=_inferred_text(draft, sure))
 
 

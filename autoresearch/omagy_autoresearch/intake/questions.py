@@ -108,6 +108,17 @@ def chosen(now: Situation) -> Proposal | None:
     return next((one for one in offered(now) if one.key == key), None)
 
 
+def edited(now: Situation) -> bool:
+    """Whether the person changed the command of the proposal that was chosen."""
+    return now.answers.get(QuestionId.MEASURE, "").endswith(EDITED)
+
+
+def confidence(now: Situation) -> float | None:
+    """How sure the model was that inferred the measurement; None for one that a person chose or edited."""
+    proposal = None if edited(now) else chosen(now)
+    return next((one.confidence for one in now.inferred if one.proposal == proposal), None)
+
+
 def offered(now: Situation) -> tuple[Proposal, ...]:
     """All measurements to choose from: what a model inferred, then what fits the goal, then the rest."""
     goal = now.answers.get(QuestionId.GOAL, "")

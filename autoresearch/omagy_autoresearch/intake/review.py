@@ -7,7 +7,7 @@ from omagy_autoresearch.decision import KeepPolicy
 from omagy_autoresearch.decision import show as show_score
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.intake.interview import Interview
-from omagy_autoresearch.intake.questions import QuestionId, chosen, shown_command
+from omagy_autoresearch.intake.questions import QuestionId, chosen, confidence, edited, shown_command
 from omagy_autoresearch.intake.trials import TrialKind
 from omagy_autoresearch.lines import one_line
 
@@ -41,12 +41,12 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _measured(state: Interview) -> str:
-    proposal = chosen(state.situation)
-    inferred = {one.proposal.key: one.confidence for one in state.inferred}
+    proposal, sure = chosen(state.situation), confidence(state.situation)
     own = state.answers.get(QuestionId.COMMAND)
     if proposal is None:
         return own or ""
-    mark = f" (inferred by Codex, confidence {inferred[proposal.key]:.2f})" if proposal.key in inferred else ""
+    mark = f" (inferred by Codex, confidence {sure:.2f})" if sure is not None else ""
+    mark = " (edited by you)" if edited(state.situation) else mark
     return f"{proposal.title}: {own or shown_command(proposal)}{mark}"
 
 
