@@ -127,6 +127,7 @@ def test_lines_break_between_words_below_what_they_belong_to() -> None:
         "may change  one two",
         "            three four",
     ]
+    assert wrapped("first:   one two three", 20).split("\n") == ["first:   one two", "         three"]
     assert wrapped("  | a line of a program's output", 12) == "  | a line of a program's output"
     assert fit("a  b\tc") == "a  b    c"
 

@@ -28,7 +28,7 @@ from omagy_supervisor.options import Options
 from omagy_supervisor.scaffold import scaffold
 from omagy_supervisor.settings import Settings
 from omagy_supervisor.survey import survey
-from omagy_supervisor.ui.messages import show, show_json
+from omagy_supervisor.ui.messages import show_json, show_prose
 
 FLAGS = ("--json",)
 VALUES = (
@@ -204,13 +204,15 @@ def _tell(
         }
         show_json(answer)
         return
-    show(f"wrote {shown}: {', '.join(names)}")
+    show_prose(f"wrote {shown}: {', '.join(names)}")
     for line in _about(proposal, others):
-        show(line)
+        show_prose(line)
     if not draft.editable:
-        show(f"say in {shown}/mission.md what may change, and in sandbox.md (editable) if that is to be enforced")
-    show(f"try it:  {steps[0]}")
-    show(f"then:    {steps[1]}")
+        show_prose(
+            f"say in {shown}/mission.md what may change, and in sandbox.md (editable) if that is to be enforced"
+        )
+    show_prose(f"try it:  {steps[0]}")
+    show_prose(f"then:    {steps[1]}")
 
 
 def _about(proposal: Proposal | None, others: tuple[Proposal, ...]) -> Iterable[str]:

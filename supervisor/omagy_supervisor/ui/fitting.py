@@ -11,7 +11,7 @@ from omagy_supervisor.ui.calls import tied, untied
 
 _NARROWEST = 20
 # A number, a dash, whose a message is, the time of a line in a log, or the name of a row.
-_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:note|omagy|missing|at most): |(?:\d\d:){2}\d\d  |\w+(?: \w+)?  +")
+_BEFORE = re.compile(r"[ -]*\d+\) |[ >-]+|(?:note|omagy|missing|at most): |(?:\d\d:){2}\d\d  |\w+(?: \w+)?:?  +")
 
 
 def fit(text: str) -> str:
