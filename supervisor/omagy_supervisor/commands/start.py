@@ -56,6 +56,7 @@ def _in_foreground(request: Request, settings: Settings) -> int:
 
 def finish(state: RunState, folder: RunFolder) -> int:
     """Print the handoff of an ended run and return its exit status."""
+    say("")
     show_prose(folder.handoff_markdown.read_text(encoding="utf-8"))
     outcome = state.outcome
     return int(outcome.exit_status if outcome else ExitStatus.FAILED)
