@@ -31,10 +31,12 @@ AT_OTHER_EFFECTS = [
     Kill("before", 2, "adapters.ledger_file:_exchange"),
     Kill("after", 2, "adapters.ledger_file:_exchange"),
     Kill("before", 1, "adapters.git.exclude:write_atomic"),
-    Kill("before", 2, "adapters.git.lane:fsync_dir"),
+    Kill("before", 2, "adapters.git.run_refs:fsync_dir"),
     Kill("after", 5, "files:fsync_dir"),
-    *(Kill("before", number, "adapters.workflow_files:write_atomic") for number in (1, 2, 3, 4)),
-    Kill("after", 4, "adapters.workflow_files:write_atomic"),
+    *(Kill("before", number, "adapters.workflow_files:write_atomic") for number in (1, 2)),
+    *(Kill("before", number, "adapters.workflow_files:replace_file") for number in (1, 2)),
+    Kill("after", 2, "adapters.workflow_files:write_atomic"),
+    Kill("after", 2, "adapters.workflow_files:replace_file"),
 ]
 
 Ends = dict[str, dict[str, Any]]
