@@ -21,7 +21,8 @@ OLDEST = (3, 0)
 _TRIES = 5
 _PREFIX = "C-b"  # of our server, which reads no configuration
 # On a narrow screen the run's name gives way to the list of windows. tmux before 3.2 cannot compare: always narrow.
-_STATUS_LEFT = "[#{?#{e|>=:#{client_width},120},#{session_name},#{=/20/…:session_name}}] "
+# In ASCII: in a locale without other letters no argument of a program can hold one.
+_STATUS_LEFT = "[#{?#{e|>=:#{client_width},120},#{session_name},#{=/20/...:session_name}}] "
 
 
 @dataclass(frozen=True, slots=True)
