@@ -461,7 +461,7 @@ def test_on_a_narrow_terminal_the_view_breaks_between_words(ws: Workspace) -> No
     assert all(clock.match(line) for line in shown), shown
     handoff = (ws.folder() / "handoff.md").read_text().splitlines()
     commands = [re.findall("`.*`", line)[0] for line in handoff if "`" in line]
-    assert len(commands) == 2
+    assert len(commands) == 3
     assert all(any(command in line for line in view.shown.splitlines()) for command in commands)
     assert not [line for line in handoff if line.startswith("- measured again") and line in view.shown]
 
