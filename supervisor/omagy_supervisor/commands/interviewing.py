@@ -17,7 +17,6 @@ from omagy_autoresearch.intake.interview import (
     change,
     next_step,
     reopened,
-    trial_problems,
     tried_anew,
     with_inferred,
     with_taken,
@@ -25,6 +24,17 @@ from omagy_autoresearch.intake.interview import (
 )
 from omagy_autoresearch.intake.questions import EDITED, OWN, Question, QuestionId
 from omagy_autoresearch.intake.review import review
+from omagy_autoresearch.intake.telling import (
+    END_EXPLAINED,
+    NOT_LAUNCHED,
+    REFINE_EXPLAINED,
+    end_options,
+    explained,
+    in_words,
+    last_lines,
+    mend_options,
+    quoted,
+)
 from omagy_autoresearch.intake.trials import Trial, TrialKind, could_not_try, shown_trial, told
 from omagy_autoresearch.mission_draft import MissionDraft
 from omagy_autoresearch.questions import Option
@@ -109,8 +119,7 @@ class Conversation:
             self._prompts.tell(f"{question.seed}: {found.text}")
             return False
         given = found.answered[-1].answer
-        named = next((choice.label for choice in question.choices if choice.value == given), given)
-        self._prompts.tell(f"{question.text} {named} (from the command line)")
+        self._prompts.tell(f"{question.text} {in_words(question, given)} (from the command line)")
         return self._become(found)
 
     def _ask_open(self, question: Question) -> bool:
@@ -136,7 +145,7 @@ class Conversation:
             if given is Gesture.BACK:
                 return None
             if given is Gesture.EXPLAIN:
-                self._prompts.tell(_explained(question))
+                self._prompts.tell(explained(question))
             elif given == _INFER and question.id is QuestionId.MEASURE:
                 self._infer()
                 question = reopened(self.state, QuestionId.MEASURE)
@@ -186,26 +195,19 @@ class Conversation:
         for line in told(trial):
             self._prompts.tell(line)
         if trial.output:
-            self._prompts.tell("it printed:\n" + _indented(_end_of(trial.output, _OUTPUT_LINES)))
+            self._prompts.tell("it printed:\n" + quoted(last_lines(trial.output, _OUTPUT_LINES)))
         self._become(with_trial(self.state, trial))
         if not trial.works:
             self._mend(trial)
 
     def _mend(self, trial: Trial) -> None:
         """What to do about a trial that did not work."""
-        options = [
-            Option("change the command", "edit"),
-            Option("choose another measurement" if trial.kind is TrialKind.EVALUATOR else "choose again", "other"),
-            Option("change its time limit", "time"),
-            *([Option("look at all that it printed", "output")] if trial.output else []),
-            Option("try it once more", "again"),
-            Option("go on, and mend it later", "on", "nothing can be launched before"),
-        ]
+        options = mend_options(trial)
         while True:
-            given = choose(self._prompts, "What now?", options, "edit")
+            given = choose(self._prompts, "What now?", options, options[0].value)
             match given:
                 case "output":
-                    self._prompts.tell(_indented(trial.output))
+                    self._prompts.tell(quoted(trial.output))
                 case Gesture.EXPLAIN:
                     self._prompts.tell(f"{told(trial)[-1]}\nThe draft is kept, whatever you choose.")
                 case "again":
@@ -261,8 +263,7 @@ class Conversation:
         obstacles = self._acts.obstacles(self.state)
         for obstacle in obstacles:
             self._prompts.tell(f"missing: {obstacle}")
-        # Enter alone never launches: a run can cost money.
-        options = (*((_TRY_AGAIN,) if trial_problems(self.state) else ()), *_END_OPTIONS)
+        options = end_options(self.state)
         while True:
             given = choose(self._prompts, "Launch it, or refine further?", options, options[0].value)
             match given:
@@ -271,11 +272,11 @@ class Conversation:
                     return None
                 case "launch" if obstacles:
                     told = [f"missing: {obstacle}" for obstacle in obstacles]
-                    self._prompts.tell("\n".join([*told, _NOT_LAUNCHED]))
+                    self._prompts.tell("\n".join([*told, NOT_LAUNCHED]))
                 case "launch" | "write" | "leave":
                     return End(given)
                 case Gesture.EXPLAIN:
-                    self._prompts.tell(_END_EXPLAINED)
+                    self._prompts.tell(END_EXPLAINED)
                 case Gesture.BACK:
                     self._become(back(self.state))
                     return None
@@ -286,59 +287,17 @@ class Conversation:
     def _refine(self) -> None:
         asked = [reopened(self.state, one.question) for one in self.state.answered]
         options = [
-            Option(question.text, question.id, _in_words(question, one.answer))
+            Option(question.text, question.id, in_words(question, one.answer))
             for question, one in zip(asked, self.state.answered, strict=True)
         ]
         while True:
             given = choose(self._prompts, "What should be different?", options, options[0].value)
             if given is not Gesture.EXPLAIN:
                 break
-            self._prompts.tell(_REFINE_EXPLAINED)
+            self._prompts.tell(REFINE_EXPLAINED)
         which = next((question.id for question in asked if question.id == given), None)
         if which is not None:
             self._change(which)
-
-
-_TRY_AGAIN = Option("try it again", "try", "what did not work, as the repository is now")
-_END_OPTIONS = (
-    Option("refine further", "refine", "change an answer"),
-    Option("launch", "launch", "write the mission and start a run"),
-    Option("only write the mission", "write", "start it when you like"),
-    Option("leave", "leave", "the draft is kept"),
-)
-_END_EXPLAINED = (
-    "launch writes the mission's folder into your repository and starts a run of it: the same as writing the files "
-    "yourself and calling omagy autoresearch with the folder. Nothing is committed for you."
-)
-
-_NOT_LAUNCHED = "nothing was launched: provide it and launch again, or change an answer (refine further)"
-_REFINE_EXPLAINED = (
-    "The answer you choose is asked for again. The others stay; what depends on it is asked or tried once more."
-)
-
-
-def _in_words(question: Question, given: str) -> str:
-    return next((choice.label for choice in question.choices if choice.value == given), given)
-
-
-def _explained(question: Question) -> str:
-    default = next((choice.label for choice in question.choices if choice.value == question.default), "")
-    lines = [question.why]
-    for choice in question.choices:
-        more = choice.more or choice.hint
-        lines.append(f"- {choice.label}{f': {more}' if more else ''}")
-    lines += [f"- {question.own}"] if question.own else []
-    lines += [f"Enter takes: {default or question.default}"] if question.default else []
-    return "\n".join(lines)
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"  | {line}" for line in text.splitlines())
-
-
-def _end_of(text: str, lines: int) -> str:
-    found = text.rstrip().splitlines()
-    return "\n".join(["…", *found[-lines:]] if len(found) > lines else found)
 
 
 def _with_hint(error: OmagyError) -> str:
