@@ -65,12 +65,13 @@ def clear_run(root: StateRoot) -> tuple[dict[str, Any], dict[Mode, Any]]:
     mend(root, None)
     last = pointer or last_pointer(root)
     if last is None:
-        return {"run_id": None, "stopped": False, "outcome": None}, {}
+        return {"run_id": None, "stopped": False, "outcome": None, "can_go_on": False}, {}
     place = place_of(last, root)
-    outcome = None
+    outcome, journal = None, place.run(last.run_id).journal
     with contextlib.suppress(ContractError):  # it says what is known, and its records may be damaged
         manifest = read_manifest(place.run(last.run_id))
         outcome = manifest.outcome if manifest is not None else None
     handoff = read_handoff(place.run(last.run_id)) if pointer is not None else None
-    run = {"run_id": last.run_id, "stopped": pointer is not None, "outcome": outcome}
+    can_go_on = journal.exists() and not (outcome is not None and outcome.terminal)
+    run = {"run_id": last.run_id, "stopped": pointer is not None, "outcome": outcome, "can_go_on": can_go_on}
     return run, {} if handoff is None else {Mode.AUTORESEARCH: msgspec.to_builtins(handoff)}

@@ -188,7 +188,8 @@ def test_clearing_autoresearch_outside_of_a_session_stops_the_run(ws: Workspace)
     async def act(client: Client) -> None:
         assert "autoresearch" in (await refused(client, "omagy_state_write", mode="ralph"))["message"]
         cleared = await done(client, "omagy_state_clear", mode="autoresearch")
-        assert cleared["run"] == {"run_id": run_id, "stopped": True, "outcome": "userinterlude"}
+        ended = {"run_id": run_id, "stopped": True, "outcome": "userinterlude", "can_go_on": True}
+        assert cleared["run"] == ended
         await done(client, "omagy_state_write", mode="ralph")
 
     with_client(server_of(ws), act)

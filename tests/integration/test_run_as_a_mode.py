@@ -150,7 +150,8 @@ def test_clearing_a_live_run_stops_it_and_waits(ws: Workspace, running: Any, ver
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["ended"], told["active_modes"]) == (["autoresearch"], [])
-    assert told["run"] == {"run_id": ws.run_id(), "stopped": True, "outcome": "userinterlude"}
+    ended = {"run_id": ws.run_id(), "stopped": True, "outcome": "userinterlude", "can_go_on": True}
+    assert told["run"] == ended
     assert ws.manifest()["lifecycle_outcome"] == "userinterlude"
     assert running.wait(PATIENCE_S) == 130
     assert told["handoffs"] == {"autoresearch": json.loads((ws.folder() / "handoff.json").read_text())}
@@ -174,6 +175,19 @@ def test_a_run_whose_records_were_deleted_is_not_said_to_go_on(ws: Workspace, ru
     assert f"run {run_id} has stopped; its records cannot be read, so it cannot go on" in done.stdout
     assert "--resume" not in done.stdout
     running.wait(PATIENCE_S)
+
+
+def test_a_run_whose_supervisor_was_killed_while_it_stopped_is_said_to_go_on(ws: Workspace, running: Any) -> None:
+    """Its records are there, though they do not say yet how it ended."""
+    run_id = ws.run_id()
+    running.send_signal(signal.SIGSTOP)
+    clearing = ws.start("state", "clear", "autoresearch")
+    wait_until((ws.folder() / "stop-request.json").exists, "the request to stop")
+    running.kill()
+    running.wait(PATIENCE_S)
+    told, _ = clearing.communicate(timeout=PATIENCE_S)
+    assert f"run {run_id} has stopped\n  go on with it: omagy autoresearch --resume {run_id}\n" in told
+    ws.kill_all()
 
 
 def test_clearing_all_modes_leaves_a_run_alone(ws: Workspace, running: Any) -> None:

@@ -222,10 +222,10 @@ def _ended(answer: Answer, word: str, absent: str) -> list[str]:
 def _run_lines(run: Mapping[str, Any]) -> list[str]:
     if run["outcome"] in ("finished", "failed"):
         return [f"run {run['run_id']} has ended for good: {run['outcome']}"]
-    if run["stopped"] and run["outcome"] is None:
-        told = f"run {run['run_id']} has stopped; its records cannot be read, so it cannot go on"
-        return [told, "  see what there is: omagy autoresearch list"]
     told = "has stopped" if run["stopped"] else "is not active: nothing to stop"
+    if not run["can_go_on"]:
+        told += "; its records cannot be read, so it cannot go on"
+        return [f"run {run['run_id']} {told}", "  see what there is: omagy autoresearch list"]
     return [f"run {run['run_id']} {told}", f"  go on with it: omagy autoresearch --resume {run['run_id']}"]
 
 
