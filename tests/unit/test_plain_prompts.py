@@ -154,6 +154,9 @@ def test_lines_of_a_log_break_below_their_text_and_leave_paths_whole() -> None:
         "omagy autoresearch --resume m-20260131t120000z",
         "/somewhere/bin/omagy state clear --all",
         "`git merge --no-ff autoresearch/m/x`",
+        "'/some where/bin/omagy' state clear --all",
+        "cd /another/worktree && omagy state clear team",
+        "cd '/another work tree' && omagy state clear team",
     ],
 )
 def test_a_command_is_never_broken(command: str) -> None:
@@ -164,6 +167,13 @@ def test_a_command_is_never_broken(command: str) -> None:
     assert all(len(line) < 60 for line in lines)
     assert " ".join(line.strip() for line in lines) == text
     assert all(line.startswith(" " * len("note: ")) for line in lines[1:])
+
+
+@pytest.mark.parametrize("letter", ["x", "/", "'", ",", "`"])
+def test_a_word_of_a_megabyte_is_shown_at_once(letter: str) -> None:
+    """A command in a contract can be one; the supervisor shows it, too, and is not to stand still meanwhile."""
+    word = letter * (1 << 20)
+    assert wrapped(f"note: {word} end", 60, whole_words=True).endswith("end")
 
 
 @pytest.mark.parametrize("term", ["dumb", "", "unknown", None, "xterm-256color"])

@@ -6,7 +6,10 @@ import re
 _WORDS = r"(?:autoresearch|question|state|stop-conditions|hud|mcp)\b|--"
 _CALL = re.compile(rf"(?<!by )\bomagy (?={_WORDS})")
 # Up to what ends it in a sentence. A command in backticks need not be omagy's.
-_COMMAND = re.compile(rf"`[^`\n]+`|\S*\bomagy'? (?:{_WORDS})[^\n,;)]*")
+# It begins where a word or a quote does: looked for from every letter, long words would take for ever.
+_PLACE = r"\bcd (?:'[^'\n]*'|\S+) && "
+_NAME = r"(?:'[^'\n]*\bomagy'|(?<!\S)\S*\bomagy)"
+_COMMAND = re.compile(rf"`[^`\n]+`|(?:{_PLACE})?{_NAME} (?:{_WORDS})[^\n,;)]*")
 _BLANK = "\0"  # stands in no text that was made fit for a terminal
 
 
