@@ -148,7 +148,7 @@ class Worker:
         return max(cpu / elapsed for cpu, elapsed in zip(self.cpu_s, self.elapsed_s, strict=True))
 
     def usual_pauses(self):
-        """How often it paused from one log to the next, usually; once, to wait for that log, when it works itself."""
+        """How often it paused from one log to the next, usually: once at most, for that log, when it works itself."""
         if None in self.pauses:
             return None
         return statistics.median(after - before for before, after in itertools.pairwise(self.pauses))
@@ -196,7 +196,7 @@ def leaves_work(program, reference):
     paused, expected = program.usual_pauses(), reference.usual_pauses()
     if paused is None or expected is None:
         return program.own_share() < reference.own_share() / 2
-    return paused > expected
+    return paused > max(expected, 1)  # what works longer finds its next log already there, and waits for none
 
 
 def out_of_time(_signal, _frame):

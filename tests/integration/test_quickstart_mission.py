@@ -165,6 +165,35 @@ def test_a_score_is_told_by_the_rounds_that_nothing_disturbed(mission: Mission) 
     assert result == {"pass": True, "score": 2.0, "reference_us": 2000, "program_us": 1000}
 
 
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes cannot be bound to a processor here")
+def test_a_machine_with_one_processor_refuses_no_honest_program(mission: Mission) -> None:
+    """A slow reference gets its next log there before it could wait for it; a quick program waits for each."""
+    for number in (1, 3, 7):
+        mission.apply(number)
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        found = [mission.evaluate() for _ in range(3)]
+    finally:
+        os.sched_setaffinity(0, before)
+    assert [result["pass"] for result in found] == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("program", "reference", "leaves"), [(0, 0, False), (1, 0, False), (1, 1, False), (2, 0, True), (2, 2, False)]
+)
+def test_a_program_may_wait_for_each_log_and_no_more_often_than_the_reference(
+    program: int, reference: int, leaves: bool, mission: Mission
+) -> None:
+    evaluate = loaded(mission.folder / "evaluate.py")
+
+    class Counted(evaluate.Worker):  # type: ignore[name-defined, misc]
+        def __init__(self, in_each_round: int) -> None:
+            self.pauses = [in_each_round * number for number in range(9)]
+
+    assert evaluate.leaves_work(Counted(program), Counted(reference)) is leaves
+
+
 def test_the_wrong_output_of_the_rehearsal_is_named(mission: Mission) -> None:
     for number in (1, 3, 4):
         mission.apply(number)
