@@ -11,7 +11,7 @@ What this defends against, and what not:
 - The program runs in a process of its own, and its clock is read here, from the kernel: whatever it does to
   Python's clocks, to its modules or to stdout, it has to work out the right answer to get a score. A program
   that sleeps, or that lets another process work, is told by how often it gives its processor away: a busy machine
-  takes that from others as well, but makes nobody pause.
+  takes that from others as well, but makes nobody pause. On Linux a process that it leaves tells it as well.
 - A program that raises, exits, hangs, prints or floods its stdout gets `pass: false` and a reason.
 - It does NOT contain a program that attacks the machine: one that edits these files, signals this process or
   eats all memory. omagy discards a candidate that touches anything but logstats.py, guard.py looks at what that
@@ -22,8 +22,11 @@ time that we wait (up to about half of it) for the pauses: as honest, but noisie
 """
 
 import argparse
+import contextlib
+import ctypes
 import itertools
 import json
+import os
 import random
 import re
 import secrets
@@ -40,6 +43,8 @@ PAGES = 25
 CLIENTS = 60
 ROUNDS = 50
 ANSWER_LIMIT_BYTES = 1_000_000
+PR_SET_CHILD_SUBREAPER = 36
+NOT_ITS_OWN = "the program sleeps or lets another process work: only work of its own can be measured"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -181,8 +186,8 @@ def measure(reference, program, rng):
     """The result of a program that gives the right summaries."""
     for _ in range(ROUNDS):
         compare(reference, program, rng)
-    if leaves_work(program, reference):
-        raise RejectedError("the program sleeps or lets another process work: only work of its own can be measured")
+    if leaves_work(program, reference) or not program.usual_s():
+        raise RejectedError(NOT_ITS_OWN)
     return {
         "pass": True,
         "score": round(reference.usual_s() / program.usual_s(), 3),
@@ -203,16 +208,33 @@ def out_of_time(_signal, _frame):
     raise RejectedError("the program did not finish in time")
 
 
+def adopt_orphans():
+    """Have what a program started become ours when the program ends; Linux alone can do that."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def any_orphans():
+    """Whether a program left a process, living or dead."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
+
+
 def evaluate(seed, deadline_s):
     """The result as a dict. Raises RejectedError only when the reference itself cannot start."""
+    adopt_orphans()
     reference, program = Worker(HERE / "reference.py"), Worker(HERE / "logstats.py")
     try:
         reference.read("ready")
-        return judge(reference, program, random.Random(seed), deadline_s)
+        result = judge(reference, program, random.Random(seed), deadline_s)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         reference.close()
         program.close()
+    return {"pass": False, "reason": NOT_ITS_OWN} if result["pass"] and any_orphans() else result
 
 
 def judge(reference, program, rng, deadline_s):

@@ -374,6 +374,25 @@ def test_a_busy_machine_neither_hides_a_pause_nor_makes_one(mission: Mission, na
                 worker.close()
 
 
+ANOTHER_ANSWERS = """
+import os
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+if os.fork():
+    while True:
+        %s
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there an orphan can become the evaluator's")
+@pytest.mark.parametrize("meanwhile", ["os.sched_yield()", "import time; time.sleep(60)"])
+def test_a_program_whose_work_another_process_does_is_told_by_that_process(mission: Mission, meanwhile: str) -> None:
+    """One that yields its processor never pauses, and one that pauses for good has not paused between two logs."""
+    mission.write(GOOD + ANOTHER_ANSWERS % meanwhile)
+    result = mission.evaluate()
+    assert not result["pass"]
+    assert "another process work" in result["reason"]
+
+
 @pytest.mark.parametrize(
     "program", ["while True:\n    pass\n", "def summarise(lines):\n    while True:\n        pass\n"]
 )
