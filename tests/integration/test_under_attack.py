@@ -320,6 +320,19 @@ def test_a_terminal_without_the_letters_shows_what_it_can(mission: Workspace) ->
     assert "finished: iteration budget used: 1" in done.stdout
 
 
+def test_a_command_of_the_mission_may_have_letters_that_the_locale_lacks(mission: Workspace) -> None:
+    """The contract is UTF-8, whatever the terminal speaks."""
+    sandbox = mission.root / "missions/m/sandbox.md"
+    text = sandbox.read_text().replace("eval.py\n", "eval.py größer –\n", 1)
+    sandbox.write_text(text.replace("  format: json\n", "  format: json\nguard:\n  command: 'true „ü“'\n", 1))
+    mission.commit()
+    mission.environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    mission.plan(i1=candidate(2))
+    done = mission.launch("--max-iterations", "1")
+    assert done.returncode == 0, done.stderr
+    assert mission.decisions() == ["baseline", "keep"]
+
+
 def test_a_repository_whose_name_is_no_text_is_refused(mission: Workspace) -> None:
     """With the path, and before anything is made."""
     odd = os.fsdecode(os.fsencode(mission.root.parent) + b"/odd\xff")

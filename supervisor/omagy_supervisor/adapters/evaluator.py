@@ -97,7 +97,7 @@ class ShellEvaluator:
 
 def _start(command: str, cwd: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        ["/bin/sh", "-c", command],
+        ["/bin/sh", "-c", command.encode("utf-8", "surrogateescape")],  # in a locale that lacks its letters, too
         cwd=cwd,
         env=dict(environment),
         stdin=subprocess.DEVNULL,
