@@ -98,7 +98,7 @@ def _drive(world: World, state: RunState) -> RunState:
     except Exception as error:
         if not _can_be_read_back(world.folder):
             end_sessions(state.plan.worktree_path)
-            raise _records_gone(world, state) from error
+            raise _gone(world, state) from error
         if not isinstance(error, OmagyError):
             world.reporter.note(f"a fault of omagy's own:\n{traceback.format_exc()}")
             raise
@@ -115,11 +115,15 @@ def _can_be_read_back(folder: RunFolder) -> bool:
         return False
 
 
-def _records_gone(world: World, state: RunState) -> StorageError:
-    """What is left to say when the journal is gone: where the kept work is."""
+def _gone(world: World, state: RunState) -> StorageError:
+    """What is left to say when the journal is gone: where the kept work is, or that all of it is elsewhere."""
     plan = state.plan
-    message = f"the records of run {plan.run_id} were deleted or replaced while it ran ({world.folder.root})"
-    hint = f"the run cannot go on; the kept work is on its branch: git log {plan.branch_name}"
+    if StateRoot(Path(plan.repo_root)).is_gone:
+        message = f"the repository {plan.repo_root} was moved or deleted while run {plan.run_id} worked on it"
+        hint = f"move it back, then go on: omagy autoresearch --resume {plan.run_id}"
+    else:
+        message = f"the records of run {plan.run_id} were deleted or replaced while it ran ({world.folder.root})"
+        hint = f"the run cannot go on; the kept work is on its branch: git log {plan.branch_name}"
     world.reporter.note(f"stopped without an end: {message}; {hint}")
     return StorageError(message, hint, recoverable=False)
 

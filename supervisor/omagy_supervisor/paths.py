@@ -88,8 +88,18 @@ class StateRoot(NamedTuple):
             ) from None
         return sorted((name for name in names if self.run(name).known), key=by_start)
 
+    @property
+    def is_gone(self) -> bool:
+        """True when no repository is there any more: a person moved it, or deleted it."""
+        return git_common_dir(self.repo_root) is None
+
     def prepare(self) -> None:
-        """Make the folders. Raises StorageError, also for a link in the state's place."""
+        """Make the folders. Raises StorageError, also for a link in the state's place, and where no repository is.
+
+        Somebody who renamed it would find another in its place, and could not rename it back.
+        """
+        if self.is_gone:
+            raise StorageError(f"the repository {self.repo_root} was moved or deleted", "move it back")
         make_own_folder(self.state)
         make_folder(self.runs)
         ignore = self.folder / ".gitignore"

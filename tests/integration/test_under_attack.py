@@ -140,6 +140,46 @@ def test_deleted_records_end_the_run_and_are_told(mission: Workspace) -> None:
     assert "was interrupted" not in third.stderr
 
 
+def test_a_repository_that_was_moved_is_not_made_anew(mission: Workspace) -> None:
+    """Whoever renames the repository and back finds it as it was, is told so, and the run goes on."""
+    go, away = mission.root.parent / "go", mission.root.with_name("renamed")
+    mission.plan(i1=candidate(2), i2=[{"print": "working"}, {"wait_for": str(go)}, {"exit": 0}], default=candidate(3))
+    process = mission.start_launch("--max-iterations", "3")
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(2, "working")
+    mission.root.rename(away)
+    go.write_text("")
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1, err
+    assert not mission.root.exists()
+    assert f"the repository {mission.root} was moved or deleted" in err
+    assert f"move it back, then go on: omagy autoresearch --resume {run_id}" in err
+    away.rename(mission.root)
+    resumed = mission.resume(run_id)
+    assert resumed.returncode == 0, resumed.stderr
+    assert mission.decisions()[:2] == ["baseline", "keep"]
+
+
+def test_a_view_of_a_moved_repository_says_that_it_can_come_back(mission: Workspace) -> None:
+    """The view calls neither the records deleted, which are elsewhere, nor the supervisor gone, which may live."""
+    away = mission.root.with_name("renamed")
+    mission.plan(i1=[{"print": "hanging"}, {"hang": True}])
+    process = mission.start_launch()
+    run_id = mission.wait_for_run()
+    mission.wait_for_session(1)
+    view = mission.start("autoresearch", "watch", run_id)
+    assert view.stderr is not None
+    next(line for line in view.stderr if "iteration 1: session started" in line)
+    mission.root.rename(away)
+    process.kill()
+    _, err = view.communicate(timeout=PATIENCE_S)
+    assert f"the repository {mission.root} was moved or deleted" in err
+    assert "deleted (" not in err
+    assert f"move it back, and see how the run stands: omagy autoresearch status {run_id}" in err
+    assert not mission.root.exists()
+    away.rename(mission.root)
+
+
 def test_a_run_without_records_can_still_be_stopped(mission: Workspace) -> None:
     """The pointer beside the lock says who holds it."""
     mission.plan(i1=[{"print": "hanging"}, {"hang": True}])

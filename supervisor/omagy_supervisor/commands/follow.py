@@ -45,7 +45,7 @@ def follow(root: StateRoot, run_id: str, told: int = 0) -> int:
                 return show_end(folder, manifest.outcome)
             if not is_supervised(root, run_id) and _still_unfinished(folder):
                 _copy(log)
-                return _gone(folder, run_id)
+                return _gone(root, folder, run_id)
             if stops.wait(_TICK_S) is Wake.STOP:
                 return _left(run_id)
 
@@ -84,7 +84,11 @@ def _told_by_manifest(folder: RunFolder) -> str:
     return handoff_markdown(found) if found is not None else ""
 
 
-def _gone(folder: RunFolder, run_id: str) -> int:
+def _gone(root: StateRoot, folder: RunFolder, run_id: str) -> int:
+    if root.is_gone:  # whether the run goes on elsewhere cannot be seen from here
+        say(f"omagy: the repository {root.repo_root} was moved or deleted while run {run_id} worked on it")
+        say(f"  move it back, and see how the run stands: omagy autoresearch status {run_id}")
+        return int(ExitStatus.FAILED)
     say(f"omagy: the supervisor of run {run_id} is gone without ending the run")
     if folder.journal.exists():
         say(f"  go on with it: omagy autoresearch --resume {run_id}")
@@ -118,7 +122,7 @@ def until_baseline(folder: RunFolder, run_id: str, under_way: str) -> int:
                 say(f"{under_way}; watch: omagy autoresearch watch {run_id}")
                 return int(ExitStatus.OK)
             if not is_supervised(root, run_id) and _still_unfinished(folder):
-                return _gone(folder, run_id)
+                return _gone(root, folder, run_id)
             if stops.wait(_TICK_S) is Wake.STOP:
                 return _left(run_id)
 

@@ -56,6 +56,10 @@ class LaneFolders:
             raise RepositoryError(message, "make them writable, then resume", recoverable=True) from None
 
     def _mend(self) -> list[Path]:
+        if not self.common_dir.is_dir():  # nothing is made where a repository was
+            raise RepositoryError(
+                f"{self.common_dir} was moved or deleted", "move it back, then resume", recoverable=True
+            )
         if self.git_dir.is_symlink() or not self.git_dir.is_dir():
             remove(self.git_dir)
             self.git_dir.mkdir(parents=True)
