@@ -318,8 +318,15 @@ def test_a_local_time_in_words_is_understood() -> None:
     day_after = (NOW + timedelta(days=2)).astimezone()
     today = f"try again at {later.strftime('%I:%M %p').lstrip('0')}."
     dated = f"or try again at {day_after.strftime('%b')} {day_after.day}th, {day_after.strftime('%Y %I:%M %p')}."
-    assert reset_moment([], today, NOW) == later
-    assert reset_moment([], dated, NOW) == day_after
+    assert reset_moment([], today, NOW) == later + timedelta(minutes=1)
+    assert reset_moment([], dated, NOW) == day_after + timedelta(minutes=1)
+
+
+def test_a_stated_minute_counts_until_its_end() -> None:
+    """Codex cuts the seconds off: whoever came at the minute's beginning would meet the limit again."""
+    now = NOW.replace(second=20)
+    words = f"try again at {now.astimezone().strftime('%I:%M %p').lstrip('0')}."
+    assert reset_moment([], words, now) == NOW.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(

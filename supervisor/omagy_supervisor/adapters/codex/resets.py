@@ -54,7 +54,7 @@ def _relative(message: str, now: datetime) -> datetime | None:
 
 
 def _absolute(message: str, now: datetime) -> datetime | None:
-    """Codex leaves the date out when it is today's."""
+    """The end of the minute that Codex names, which cuts the seconds off; the date is left out when it is today's."""
     found = _AT.search(message)
     if found is None:
         return None
@@ -65,6 +65,6 @@ def _absolute(message: str, now: datetime) -> datetime | None:
         if found["month"]:
             month = _MONTHS.index(found["month"].lower()) + 1
             moment = moment.replace(year=int(found["year"]), month=month, day=int(found["day"]))
+        return moment.astimezone(UTC) + timedelta(minutes=1)
     except (ValueError, OverflowError):
         return None
-    return moment.astimezone(UTC)
