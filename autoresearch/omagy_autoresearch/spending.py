@@ -22,6 +22,11 @@ def cost(usage: Usage, prices: Prices | None) -> float | None:
     return (fresh * prices.input + cached * price_cached + usage.output_tokens * prices.output) / _MILLION
 
 
+def show_money(amount: float) -> str:
+    """With two decimals; an amount of less than a tenth, with two digits that count."""
+    return f"{amount:.2f}" if amount == 0 or amount >= 0.1 else f"{amount:.2g}"
+
+
 def most_it_can_cost(contract: Contract, budget: Budget) -> str:
     """One line that bounds a run before it starts; says so where nothing bounds it."""
     session_s, evaluation_s = contract.session.timeout_s, _evaluation_s(contract)
@@ -32,7 +37,7 @@ def most_it_can_cost(contract: Contract, budget: Budget) -> str:
     if budget.max_tokens is not None:
         parts.append(f"{budget.max_tokens:,} tokens and the session that passes them")
     if budget.max_cost is not None:
-        parts.append(f"{budget.max_cost:.2f} in money and the session that passes it")
+        parts.append(f"{show_money(budget.max_cost)} in money and the session that passes it")
     if budget.max_tokens is None and budget.max_cost is None:
         parts.append("no limit on tokens (budget.max_tokens, budget.max_cost)")
     return "at most: " + "; ".join(parts)

@@ -29,7 +29,7 @@ from omagy_autoresearch.run import (
     RunState,
 )
 from omagy_autoresearch.sessions import EndingKind
-from omagy_autoresearch.spending import cost, total_tokens
+from omagy_autoresearch.spending import cost, show_money, total_tokens
 
 QUICK_FAILURE_LIMIT = 5
 EVALUATOR_FAULT_LIMIT = 3
@@ -339,5 +339,5 @@ def _spending(state: RunState) -> EndRun | None:
         return EndRun(Outcome.FINISHED, f"token budget used: {tokens:,} (budget.max_tokens)")
     spent = cost(state.usage, budget.prices)
     if budget.max_cost is not None and spent is not None and spent >= budget.max_cost:
-        return EndRun(Outcome.FINISHED, f"money budget used: {spent:.2f} (budget.max_cost)")
+        return EndRun(Outcome.FINISHED, f"money budget used: {show_money(spent)} (budget.max_cost)")
     return None

@@ -4,11 +4,20 @@ import pytest
 
 from omagy_autoresearch.mission import Budget, Contract, EvaluatorSettings, Guard, Holdout, Prices, SessionSettings
 from omagy_autoresearch.sessions import Usage
-from omagy_autoresearch.spending import cost, most_it_can_cost, total_tokens
+from omagy_autoresearch.spending import cost, most_it_can_cost, show_money, total_tokens
 
 USAGE = Usage(
     input_tokens=3_000_000, cached_input_tokens=1_000_000, output_tokens=500_000, reasoning_output_tokens=400_000
 )
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [(0.0, "0.00"), (0.0042, "0.0042"), (0.01234, "0.012"), (0.1, "0.10"), (12.345, "12.35"), (1234.5, "1234.50")],
+)
+def test_a_small_amount_of_money_is_not_shown_as_none(amount: float, shown: str) -> None:
+    """What is less than a tenth has two digits that count."""
+    assert show_money(amount) == shown
 
 
 def test_tokens_are_those_in_and_out() -> None:
