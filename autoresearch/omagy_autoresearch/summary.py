@@ -12,7 +12,7 @@ from omagy_autoresearch.lifecycle import Outcome
 from omagy_autoresearch.names import iteration_folder
 from omagy_autoresearch.plan import AgentKind
 from omagy_autoresearch.run import Blocker, BlockerKind, RunState
-from omagy_autoresearch.spending import cost
+from omagy_autoresearch.spending import cost, show_money
 from omagy_autoresearch.stop_conditions import merge_ruling
 
 
@@ -54,7 +54,7 @@ def _evidence(state: RunState, kept: tuple[Entry, ...], asked: str) -> tuple[str
         )
     spent = cost(used, state.budget.prices)
     if spent is not None:
-        lines.append(f"cost: {spent:.2f} by budget.prices")
+        lines.append(f"cost: {show_money(spent)} by budget.prices")
     if state.plan.agent.kind is AgentKind.REHEARSAL:
         lines.append("agent: the offline rehearsal agent made these candidates; no model took part")
     return tuple(lines)
@@ -164,7 +164,7 @@ def _removal(blocker: Blocker, resume: str) -> str:
                 f" arguments: `{resume} -- <codex-args>` (nothing behind the -- leaves them all out)"
             )
         case BlockerKind.USAGE_LIMIT:
-            return "the agent's usage limit; it ends when the outcome, or the agent's account, says"
+            return "wait for the reset of the usage limit; the outcome, or the agent's account, says when"
         case BlockerKind.UNREACHABLE:
             return "the agent's server cannot be reached; look at the network, then at the server's status page"
         case BlockerKind.OUT_OF_TIME:

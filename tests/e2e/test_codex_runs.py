@@ -141,6 +141,7 @@ def test_a_login_that_is_not_accepted_blocks_the_run(ws: Workspace, tmp_path: Pa
     assert ws.manifest()["lifecycle_outcome"] == "blocked"
     assert ws.decisions() == ["baseline"]
     assert "codex login" in (ws.folder() / "handoff.md").read_text()
+    assert "first     remove the blocker: log in with `codex login`\n" in ws.omagy("autoresearch", "status").stdout
 
 
 @pytest.mark.parametrize("trouble", [HttpError(503), Disconnect()], ids=["503", "disconnect"])

@@ -9,6 +9,7 @@ from omagy_autoresearch.manifest import Manifest
 from omagy_supervisor.active import active_pointer, active_run
 from omagy_supervisor.adapters.clock import SystemClock
 from omagy_supervisor.adapters.questions import QuestionFiles
+from omagy_supervisor.adapters.records import read_handoff
 from omagy_supervisor.adapters.stops import requested_stop
 from omagy_supervisor.commands.chosen import all_manifests, chosen_run
 from omagy_supervisor.paths import StateRoot
@@ -30,7 +31,8 @@ class RunFacts(Manifest, frozen=True, kw_only=True):
     """A run's manifest, with what only its repository can tell. ``records`` is its folder.
 
     ``quiet_s`` is how long the session under way has said nothing; an observation, never a reason to stop.
-    ``stop_requested`` is what an active run was asked and has not come to yet.
+    ``stop_requested`` is what an active run was asked and has not come to yet. ``first_step`` is what a person does
+    before ``next_command`` where a run is blocked or failed.
     """
 
     active: bool
@@ -40,6 +42,7 @@ class RunFacts(Manifest, frozen=True, kw_only=True):
     quiet_s: float | None
     stop_requested: StopMode | None = None
     open_question: OpenQuestion | None = None
+    first_step: str | None = None
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -85,7 +88,16 @@ def _facts(root: StateRoot, manifest: Manifest, active: str | None) -> RunFacts:
         quiet_s=_quiet_s(root, manifest) if manifest.run_id == active else None,
         stop_requested=requested_stop(root.run(manifest.run_id).stop_request) if manifest.run_id == active else None,
         open_question=asked,
+        first_step=_first_step(root, manifest),
     )
+
+
+def _first_step(root: StateRoot, manifest: Manifest) -> str | None:
+    """The remedy that the handoff names; without it the next command would come to the same end."""
+    if manifest.outcome not in (Outcome.BLOCKED, Outcome.FAILED):
+        return None
+    found = read_handoff(root.run(manifest.run_id))
+    return found.handoff[0].removeprefix("you: ") if found is not None and found.handoff else None
 
 
 def _quiet_s(root: StateRoot, manifest: Manifest) -> float | None:
