@@ -440,7 +440,9 @@ def test_list_and_status_show_every_state_and_the_next_command(ws: Workspace) ->
     """Running, interrupted, stopped and finished runs are told apart, for people and for programs."""
     ws.mission("budget:\n  max_iterations: 2\n  max_wall_time: 2h\n")
     ws.commit()
-    assert "No runs in this repository yet" in ws.omagy("autoresearch", "list").stdout
+    listed = ws.omagy("autoresearch", "list").stdout
+    assert "No runs in this repository yet" in listed
+    assert "git branch" not in listed
     assert json.loads(ws.omagy("autoresearch", "list", "--json").stdout) == {
         "active": None,
         "runs": [],

@@ -134,6 +134,9 @@ def test_deleted_records_end_the_run_and_are_told(mission: Workspace) -> None:
     assert f"the kept work is on its branch: git log autoresearch/m/{run_id.removeprefix('m-').upper()}" in err
     assert "the run can go on" not in err
     assert mission.omagy("autoresearch", "stop").returncode == 2
+    left = "git branch --list 'autoresearch/*'"
+    assert left in mission.omagy("autoresearch", "status").stderr
+    assert left in mission.omagy("autoresearch", "list").stdout
     mission.plan(default=noop())
     third = mission.launch("--max-iterations", "1")
     assert third.returncode == 0, third.stderr
@@ -329,6 +332,9 @@ def test_worktrees_of_one_repository_share_its_lock(mission: Workspace) -> None:
     listed = mission.omagy("autoresearch", "list", cwd=other)
     assert f"run {run_id} is active in another worktree of this repository: {mission.root}" in listed.stderr
     assert "No runs in this repository yet" not in listed.stdout
+    status = mission.omagy("autoresearch", "status", cwd=other)
+    assert f"it is active elsewhere: cd {mission.root} && omagy autoresearch status {run_id}" in status.stderr
+    assert "start one" not in status.stderr
     later = mission.omagy("autoresearch", "stop", "--after-iteration", cwd=other)
     assert f"cd {mission.root} && omagy autoresearch watch {run_id}" in later.stderr
     stopped = mission.omagy("autoresearch", "stop", cwd=other)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from omagy_autoresearch.errors import ContractError
 from omagy_autoresearch.manifest import Manifest
-from omagy_supervisor.active import active_run
+from omagy_supervisor.active import active_pointer, active_run, place_of
 from omagy_supervisor.files import shown_path
 from omagy_supervisor.paths import StateRoot, find_root
 from omagy_supervisor.recover import read_manifest, require_manifest
@@ -46,8 +46,26 @@ def chosen_run(root: StateRoot, named: str | None) -> Manifest:
     """The run that is named, else the active one, else the newest. Raises ContractError when there is none."""
     run_id = named or active_run(root) or next(iter(reversed(root.known_runs())), None)
     if run_id is None:
-        raise ContractError(f"there are no runs in {root.repo_root}", "start one: omagy autoresearch <mission-dir>")
+        raise ContractError(f"there are no runs in {root.repo_root}", _instead(root))
     return require_manifest(root, run_id)
+
+
+def _instead(root: StateRoot) -> str:
+    """What to do where no run is: there may be one elsewhere, or the records were deleted."""
+    pointer = active_pointer(root)
+    if pointer is None:
+        return left_branches(root) or "start one: omagy autoresearch <mission-dir>"
+    way = place_of(pointer, root).way_from(root)
+    return f"it is active elsewhere: {way}omagy autoresearch status {pointer.run_id}"
+
+
+def left_branches(root: StateRoot) -> str:
+    """How to see the branches of runs whose records are not here; empty when there are none."""
+    from omagy_supervisor.adapters.git.commands import Git
+
+    pattern = "refs/heads/autoresearch/"
+    found = Git().run(root.repo_root, "for-each-ref", "--count=1", "--format=%(refname)", pattern)
+    return "their records are not here, but branches of runs are: git branch --list 'autoresearch/*'" if found else ""
 
 
 def all_manifests(root: StateRoot) -> list[Manifest]:

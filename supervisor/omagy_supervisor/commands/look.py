@@ -7,7 +7,7 @@ from omagy_autoresearch.decision import show as show_score
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.events import StopMode
 from omagy_supervisor.adapters.clock import SystemClock
-from omagy_supervisor.commands.chosen import chosen_run, state_root
+from omagy_supervisor.commands.chosen import chosen_run, left_branches, state_root
 from omagy_supervisor.commands.follow import follow
 from omagy_supervisor.commands.runs import RunFacts, overview, run_facts
 from omagy_supervisor.quiet import LOOK_S
@@ -21,7 +21,8 @@ _STOPS = {StopMode.NOW: "now", StopMode.AFTER_ITERATION: "after the iteration it
 
 def list_runs(settings: Settings, *, as_json: bool) -> int:
     """Print all runs of the repository, oldest first."""
-    found = overview(state_root(settings))
+    root = state_root(settings)
+    found = overview(root)
     if as_json:
         show_json(found)
         return 0
@@ -31,7 +32,9 @@ def list_runs(settings: Settings, *, as_json: bool) -> int:
     for run_id in found.unreadable:
         say(f"run {run_id} has no manifest that can be read: omagy autoresearch rebuild {run_id}")
     if not found.runs and not found.unreadable and found.active_elsewhere is None:
-        show("No runs in this repository yet. Start one: omagy autoresearch <mission-dir>")
+        left = left_branches(root)
+        none_yet = "No runs in this repository yet. Start one: omagy autoresearch <mission-dir>"
+        show(f"No runs here; {left}" if left else none_yet)
         return 0
     if not found.runs:
         return 0
@@ -104,6 +107,8 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
         lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"))
     if run.open_question is not None:
         lines.append(("question", f"{run.open_question.id}: {run.open_question.question}"))
+    if run.first_step is not None:
+        lines.append(("first", run.first_step))
     return [*lines, ("next", run.next_command)]
 
 
