@@ -1,6 +1,7 @@
 """Every refusal comes before anything is created, says what is wrong and where, and how to mend it."""
 
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -145,6 +146,14 @@ def test_a_lane_is_no_place_to_launch_from_and_sessions_start_no_runs(ws: Worksp
     del ws.environment["OMAGY_RUN_ID"]
 
 
+def test_a_read_only_file_system_is_not_called_a_matter_of_permissions(ws: Workspace) -> None:
+    """No chmod helps there."""
+    ready(ws)
+    mount = 'mount --bind "$PWD" "$PWD" && mount -o remount,bind,ro "$PWD" && cd "$PWD" && exec "$@"'
+    prefix = ("unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh")
+    refused(ws, "is on a file system that is mounted read-only", "clone the repository", prefix=prefix)
+
+
 @pytest.mark.parametrize("place", [".", "..", ".git"])
 def test_a_place_that_cannot_be_written_is_refused(ws: Workspace, place: str) -> None:
     """Repository, git folder and the folder for the worktree must be writable, for root in a container too."""
@@ -153,7 +162,13 @@ def test_a_place_that_cannot_be_written_is_refused(ws: Workspace, place: str) ->
     mode = stat.S_IMODE(folder.stat().st_mode)
     folder.chmod(0o555)
     try:
-        refused(ws, f"{folder} (", "is not writable for you", f"chmod u+w '{folder}'", prefix=without_override())
+        refused(
+            ws,
+            f"{folder} (",
+            "is not writable for you",
+            f"chmod u+w {shlex.quote(str(folder))}",
+            prefix=without_override(),
+        )
     finally:
         folder.chmod(mode)
 

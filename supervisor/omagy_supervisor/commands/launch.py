@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 from pathlib import Path
 from typing import get_args
 
@@ -127,11 +128,19 @@ def _refuse_place(git: Git, facts: RepositoryFacts, inside: str) -> None:
             "take it out of the ignore rule: a run records its mission in its first commit",
         )
     for place, what in ((facts.root, "the repository"), (facts.root.parent, "the folder for the run's worktree")):
-        if not os.access(place, os.W_OK | os.X_OK):
-            raise ContractError(f"{place} ({what}) is not writable for you", f"chmod u+w '{place}'")
-    if not os.access(facts.common_dir, os.W_OK | os.X_OK):
-        folder = facts.common_dir
-        raise ContractError(f"{folder} (git's folder) is not writable for you", f"chmod u+w '{folder}'")
+        _refuse_unwritable(place, what)
+    _refuse_unwritable(facts.common_dir, "git's folder")
+
+
+def _refuse_unwritable(place: Path, what: str) -> None:
+    if os.access(place, os.W_OK | os.X_OK):
+        return
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        raise ContractError(
+            f"{place} ({what}) is on a file system that is mounted read-only",
+            "mount it writable, or clone the repository to one that is",
+        )
+    raise ContractError(f"{place} ({what}) is not writable for you", f"chmod u+w {shlex.quote(str(place))}")
 
 
 def refuse_paths(git: Git, facts: RepositoryFacts, contract: Contract) -> None:
