@@ -45,6 +45,22 @@ def windows(ws: Workspace) -> list[str]:
     return ws.tmux("list-windows", "-a", "-F", "#{session_name} #{window_name}").stdout.splitlines()
 
 
+def test_a_folder_for_the_socket_that_is_not_yours_is_named(ws: Workspace) -> None:
+    """tmux cannot put its socket there; the message says how to go on, and nothing was begun."""
+    prepared(ws)
+    sockets = Path(ws.environment["TMUX_TMPDIR"])
+    sockets.chmod(0o500)
+    try:
+        done = ws.unprivileged("autoresearch", "--agent", ws.agent, "missions/m")
+    finally:
+        sockets.chmod(0o700)
+    assert done.returncode == 1
+    assert "Permission denied" in done.stderr
+    assert "TMUX_TMPDIR names another" in done.stderr
+    assert "--foreground" in done.stderr
+    assert ws.run_ids() == []
+
+
 def session_of(ws: Workspace) -> str:
     return tmux_session(ws.run_id(), ws.root)
 

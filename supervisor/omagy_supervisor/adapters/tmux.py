@@ -52,6 +52,8 @@ class Tmux:
         if answer.returncode != 0:
             words = " ".join(answer.stderr) or f"status {answer.returncode}"
             hint = f"see the server with `tmux -L {self.socket} ls`"
+            if "Permission denied" in words:
+                hint = "make the folder of its socket yours (TMUX_TMPDIR names another), or run with --foreground"
             raise OmagyError(f"tmux could not {what}: {words}", hint)
         return list(answer.stdout)
 
