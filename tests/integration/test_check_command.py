@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fakes.codex_home import KEY_VARIABLE, codex_for_tests, make_codex_home
-from fakes.workspace import EVALUATOR, PATIENCE_S, Workspace, candidate, contents, wait_until
+from fakes.workspace import EVALUATOR, PATIENCE_S, Workspace, candidate, contents, wait_until, workspace
 
 
 def check(ws: Workspace, *options: str, agent: str = "command:true") -> subprocess.CompletedProcess[str]:
@@ -299,6 +299,21 @@ def test_the_sandbox_is_probed_with_a_real_commit(ws: Workspace, tmp_path: Path)
     assert done.returncode == 0, done.stdout
     assert "codex: a session can commit inside Codex's sandbox" in done.stdout
     expect_nothing_left(ws, before)
+
+
+def test_a_line_break_in_a_path_is_named_where_the_sandbox_fails(tmp_path: Path) -> None:
+    """bubblewrap cannot mount such a folder; user namespaces are not what is missing."""
+    fake = tmp_path / "codex-that-fails"
+    fake.write_text('#!/bin/sh\n[ "$1" = sandbox ] && { echo no mount >&2; exit 1; }\nexit 0\n')
+    fake.chmod(0o755)
+    with workspace(tmp_path, "two\nlines") as ws:
+        use_codex(ws, tmp_path, fake)
+        ws.mission()
+        ws.commit()
+        done = check(ws, agent="codex")
+    assert done.returncode == 3
+    assert "a line break in its path" in " ".join(done.stdout.split())
+    assert "user namespaces" not in done.stdout
 
 
 def test_a_sandbox_that_forbids_commits_is_missing(ws: Workspace, tmp_path: Path) -> None:

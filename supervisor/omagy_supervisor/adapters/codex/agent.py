@@ -80,7 +80,7 @@ class CodexAgent:
         profile = profile_options(spec, self._network)
         answer = self._ask(spec, "sandbox", "-P", PROFILE, *profile, "--", "sh", "-c", _PROBE, "sh", *folders)
         if answer.status != 0:
-            raise _sandbox_fails(answer)
+            raise _sandbox_fails(spec, answer)
 
     def probe_commit(self, spec: SessionSpec) -> str:
         """Commit inside the sandbox, which is where commits in a linked worktree fail. Raises BlockedError."""
@@ -91,7 +91,7 @@ class CodexAgent:
         commit = ("git", "commit", "--quiet", "--allow-empty", "-m", "omagy: sandbox probe")
         answer = self._ask(spec, "sandbox", "-P", PROFILE, *profile, "--", *commit)
         if answer.status != 0:
-            raise _sandbox_fails(answer)
+            raise _sandbox_fails(spec, answer)
         return "a session can commit inside Codex's sandbox"
 
     def command(self, spec: SessionSpec) -> SessionCommand:
@@ -151,9 +151,16 @@ def _does_not_start(executable: Path, answer: Answer) -> BlockedError:
     )
 
 
-def _sandbox_fails(answer: Answer) -> BlockedError:
+def _sandbox_fails(spec: SessionSpec, answer: Answer) -> BlockedError:
+    failure = f"codex's sandbox does not work here: {one_line(answer.output, _REASON_CHARS) or 'no reason given'}"
+    if "\n" in str(spec.worktree):
+        return BlockedError(
+            failure,
+            "The repository has a line break in its path, which the sandbox cannot mount: rename that folder, and"
+            " start a new run.",
+        )
     return BlockedError(
-        f"codex's sandbox does not work here: {one_line(answer.output, _REASON_CHARS) or 'no reason given'}",
+        failure,
         "`--codex-sandbox off` runs sessions without any sandbox: they can change whatever you can, so only in a "
         "container or virtual machine of its own. `--codex-sandbox user` leaves it to your own Codex configuration. "
         "To mend it: allow unprivileged user namespaces (AppArmor or a container often forbids them), or update "
