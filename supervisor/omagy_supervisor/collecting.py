@@ -1,6 +1,7 @@
 """What a session left (contract section 4): saved under the run's refs first, then read, then believed or not."""
 
 import contextlib
+import os
 from pathlib import Path
 
 import msgspec
@@ -34,7 +35,10 @@ def collect(world: World, spec: SessionSpec, attempt: AttemptFolder, surface: Su
     take_up_questions(world, spec)
     artifact = _read_artifact(world, attempt)
     candidate = artifact if isinstance(artifact, Candidate) else None
+    gone = not os.path.lexists(world.lane.worktree)
     status = _look(world, candidate)
+    if gone:
+        world.reporter.note(f"the worktree {world.lane.worktree} was gone; it is made anew from what was committed")
     moved = status.head not in ("", spec.base_commit)
     ref = candidate_ref(spec.run_id, spec.iteration, spec.attempt)
     pinned, incomplete = _pin(world, ref, status.head, spec.base_commit) if moved else (None, "")

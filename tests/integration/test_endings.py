@@ -168,7 +168,9 @@ def test_a_worktree_that_a_session_removed_does_not_end_the_run(ws: Workspace) -
     prepared(
         ws, "budget:\n  max_iterations: 3\n", i2=[{"sh": 'cd /; rm -rf "$OMAGY_WORKTREE"'}], default=candidate(2)
     )
-    expect_end(ws, ws.launch(), "finished", "iteration budget used: 3")
+    done = ws.launch()
+    expect_end(ws, done, "finished", "iteration budget used: 3")
+    assert f"the worktree {ws.lane()} was gone; it is made anew" in " ".join(done.stderr.split())
     assert ws.decisions() == ["baseline", "keep", "error", "discard"]
     assert (ws.lane() / "value.txt").read_text() == "2"
 
