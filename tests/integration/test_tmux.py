@@ -200,7 +200,7 @@ def test_attach_shows_the_runs_tmux_session(ws: Workspace, screen: Screen, place
     assert f"run {run_id} has no tmux session: it is not running" in shown
 
 
-@pytest.mark.parametrize(("columns", "whole"), [(80, False), (200, True)])
+@pytest.mark.parametrize(("columns", "whole"), [(80, False), (119, False), (120, True), (200, True)])
 def test_the_status_line_has_room_for_the_windows(
     ws: Workspace, open_screen: OpenScreen, columns: int, whole: bool
 ) -> None:

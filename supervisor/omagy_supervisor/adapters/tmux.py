@@ -20,9 +20,11 @@ DEFAULT_SOCKET = "omagy"
 OLDEST = (3, 0)
 _TRIES = 5
 _PREFIX = "C-b"  # of our server, which reads no configuration
-# On a narrow screen the run's name gives way to the list of windows. tmux before 3.2 cannot compare: always narrow.
-# In ASCII: in a locale without other letters no argument of a program can hold one.
-_STATUS_LEFT = "[#{?#{e|>=:#{client_width},120},#{session_name},#{=/20/...:session_name}}] "
+# On a screen below 120 columns the run's name gives way to the list of windows. A pattern tells it: tmux before 3.2
+# cannot compare, and takes such a condition for true. In ASCII: in a locale without other letters no argument of a
+# program can hold one.
+_NARROW = "#{||:#{m:??,#{client_width}},#{m:1[01]?,#{client_width}}}"
+_STATUS_LEFT = f"[#{{?{_NARROW},#{{=/20/...:session_name}},#{{session_name}}}}] "
 
 
 @dataclass(frozen=True, slots=True)
