@@ -55,6 +55,24 @@ class Arguments:
 
 def split_arguments(argv: list[str]) -> Arguments:
     """Split ``argv`` (without ``omagy autoresearch``). Raises ContractError with a suggestion."""
+    found = _split(argv)
+    for name, value in (*found.values.items(), *(("an argument for Codex", word) for word in found.codex_args)):
+        _refuse_what_cannot_be_recorded(name, value)
+    return found
+
+
+def _refuse_what_cannot_be_recorded(name: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        shown = value.encode("utf-8", "replace").decode()
+        raise ContractError(
+            f"{name}: {shown!r} is no UTF-8, and omagy's records are",
+            "say it in UTF-8, in a locale that has it (such as LC_ALL=C.UTF-8)",
+        ) from None
+
+
+def _split(argv: list[str]) -> Arguments:
     flags: set[str] = set()
     values: dict[str, str] = {}
     rest = list(argv)

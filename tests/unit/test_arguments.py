@@ -212,6 +212,13 @@ def test_no_arguments_are_no_error() -> None:
     assert split_arguments([]) == Arguments()
 
 
+@pytest.mark.parametrize("line", ["--agent command:\udcff m", "m -m \udcff", "m -- \udcff", "--resume r -m \udcff"])
+def test_what_is_no_text_is_refused_before_anything_is_made(line: str) -> None:
+    """It stands in the run's records, which are UTF-8; the name of a folder is looked at where it is known."""
+    assert "'?' is no UTF-8" in _refused(line).message.replace("command:", "")
+    assert _split("m\udcff").mission == "m\udcff"
+
+
 _words = st.sampled_from([*FLAGS, *VALUES, "--", "m", "-m", "x", "--detatch", "--resume=r", "--json=1", "-h", ""])
 
 
