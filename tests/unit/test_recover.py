@@ -152,6 +152,7 @@ def test_records_that_cannot_follow_are_an_error() -> None:
 
 @pytest.fixture
 def root(tmp_path: Path) -> StateRoot:
+    (tmp_path / ".git").mkdir()
     made = StateRoot(tmp_path)
     made.prepare()
     return made

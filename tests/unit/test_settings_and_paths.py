@@ -145,6 +145,7 @@ def test_every_attempt_has_a_candidate_file_of_its_own(tmp_path: Path) -> None:
 
 def test_the_state_folder_ignores_itself(tmp_path: Path) -> None:
     """The user's git status stays as it was, and an ignore file of the user's own is not replaced."""
+    (tmp_path / ".git").mkdir()
     root = StateRoot(tmp_path)
     root.prepare()
     ignore = root.folder / ".gitignore"
@@ -158,6 +159,7 @@ def test_the_state_folder_ignores_itself(tmp_path: Path) -> None:
 
 def test_a_state_folder_that_cannot_be_made_is_an_error_that_names_it(tmp_path: Path) -> None:
     """A file in the folder's place is told by name."""
+    (tmp_path / ".git").mkdir()
     (tmp_path / ".omagy").write_text("")
     with pytest.raises(StorageError, match=r"\.omagy.*cannot be written"):
         StateRoot(tmp_path).prepare()
