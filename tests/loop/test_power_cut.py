@@ -293,7 +293,7 @@ def test_a_quiet_session_is_told_and_works_on_to_its_end(tmp_path: Path) -> None
     """An hour of silence is three lines in the log; the session still hands in its candidate."""
     machine = a_machine(tmp_path, {1: [Play(2, takes_s=3500)]}, budget=Budget(max_iterations=1))
     live(machine)
-    told = [note for note in machine.notes if "quiet" in note]
+    told = [note for note in machine.notes if "been quiet" in note]
     assert [note.split(": ")[0] for note in told] == [
         f"the session has been quiet for {length}" for length in ("10m 00s", "20m 00s", "40m 00s")
     ]
