@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -131,6 +132,27 @@ def test_a_usage_limit_is_waited_out(ws: Workspace, tmp_path: Path, server: Resp
     assert ws.decisions() == ["baseline", "keep"]
     assert ws.ledger()["entries"][1]["session"]["attempt"] > 1
     assert "waiting until" in (ws.folder() / "supervisor.log").read_text()
+
+
+def test_a_run_that_was_killed_while_it_waited_is_not_said_to_wait(
+    ws: Workspace, tmp_path: Path, server: ResponsesServer
+) -> None:
+    """Nobody tries again at the moment that was waited for; a resume need not wait for it either."""
+    reset = int(datetime.now(UTC).timestamp()) + 7200
+    limit = HttpError(429, {"type": "usage_limit_reached", "message": "used up", "resets_at": reset})
+    use_codex(ws, tmp_path, server.play(limit))
+    codex_mission(ws)
+    process = ws.start("autoresearch", "--foreground", "--agent", "codex", "missions/m")
+    ws.wait_for_run()
+    wait_until(lambda: ws.manifest()["waiting_until"] is not None, "the wait")
+    assert "\nwaiting   until " in ws.omagy("autoresearch", "status").stdout
+    process.kill()
+    process.wait(PATIENCE_S)
+    status = ws.omagy("autoresearch", "status").stdout
+    assert "state     interrupted" in status
+    assert "\nwaiting" not in status
+    assert "\nwaited    until " in status
+    assert "nothing waits now" in status
 
 
 def test_a_login_that_is_not_accepted_blocks_the_run(ws: Workspace, tmp_path: Path, server: ResponsesServer) -> None:

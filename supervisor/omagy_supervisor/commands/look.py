@@ -104,7 +104,8 @@ def _lines(run: RunFacts) -> list[tuple[str, str]]:
         lines.insert(3, ("stopping", _STOPS[run.stop_requested]))
     if run.waiting_until:
         until = datetime.fromisoformat(run.waiting_until).astimezone()
-        lines.insert(2, ("waiting", f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"))
+        waits = f"until {until:%Y-%m-%d %H:%M:%S}: {run.waiting_for}"
+        lines.insert(2, ("waiting", waits) if run.active else ("waited", f"{waits}; nothing waits now"))
     if run.open_question is not None:
         lines.append(("question", f"{run.open_question.id}: {run.open_question.question}"))
     if run.first_step is not None:
