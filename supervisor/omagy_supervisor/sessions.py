@@ -108,11 +108,12 @@ def run_session(world: World, state: RunState, step: RunSession) -> SessionEnded
     """Run, adopt or collect the session of ``step``, and save everything it left. Raises OmagyError."""
     attempt = world.folder.attempt(step.iteration, step.attempt)
     spec = session_spec(world, state.plan, step.iteration, step.attempt, step.base)
+    unwatched = attempt.exit.exists()  # it ended while no supervisor lived
     wake = _run_to_end(world, state, step, spec, attempt)
     ended = read_record(attempt.exit, ExitRecord)
     if ended is None or ended.problem:
         world.processes.sweep(session_cookie(state.plan.worktree_path, step.iteration, step.attempt))
-    diagnosis = _diagnose(world, step, spec, wake, ended)
+    diagnosis = _diagnose(world, step, spec, wake, ended, unwatched=unwatched)
     collected = collect(world, spec, attempt, state.surface)
     if ended is None and not _rebooted(attempt) and _is_candidate(collected):
         # A runner that could not say how its session ended could not end what the session had started either: no
@@ -260,12 +261,13 @@ def _watch(world: World, runner: ProcessRef, limit_s: float, attempt: AttemptFol
 # -- telling how it ended
 
 
-def _diagnose(world: World, step: RunSession, spec: SessionSpec, wake: Wake, ended: ExitRecord | None) -> Diagnosis:
-    cut_short = _cut_short(step, wake, ended.asked if ended is not None else None)
+def _diagnose(
+    world: World, step: RunSession, spec: SessionSpec, wake: Wake, ended: ExitRecord | None, *, unwatched: bool
+) -> Diagnosis:
+    cut_short = _cut_short(step, wake, ended.asked if ended is not None else None, unwatched=unwatched)
     if ended is None:
-        return Diagnosis(
-            cut_short or Ending(EndingKind.LOST, "the session ended without a trace: its runner was killed")
-        )
+        lost = "the session ended without a trace: its runner was killed, or its disk was full"
+        return Diagnosis(cut_short or Ending(EndingKind.LOST, lost))
     if ended.problem.startswith("handover"):
         return Diagnosis(Ending(EndingKind.LOST, ended.problem))
     if ended.problem:
@@ -274,11 +276,15 @@ def _diagnose(world: World, step: RunSession, spec: SessionSpec, wake: Wake, end
     return found if cut_short is None else Diagnosis(cut_short, found.usage, found.thread_id)
 
 
-def _cut_short(step: RunSession, wake: Wake, asked: str | None) -> Ending | None:
-    """The ending of a session that did not end by itself, whether or not its runner could still tell."""
+def _cut_short(step: RunSession, wake: Wake, asked: str | None, *, unwatched: bool) -> Ending | None:
+    """The ending of a session that did not end by itself, whether or not its runner could still tell.
+
+    What closes the window of an ``unwatched`` one ended its supervisor, too, or cleaned up after it: nobody's error.
+    """
     if wake is not Wake.READY:
         return _ended_by_omagy(step, wake)
-    return Ending(EndingKind.CRASHED, f"its window was closed ({asked})") if asked else None
+    kind = EndingKind.LOST if unwatched else EndingKind.CRASHED
+    return Ending(kind, f"its window was closed ({asked})") if asked else None
 
 
 def _ended_by_omagy(step: RunSession, wake: Wake) -> Ending:

@@ -391,6 +391,25 @@ def test_an_agent_whose_runner_and_supervisor_were_killed_does_not_go_on_beside_
     assert ws.decisions() == ["baseline", "keep"]
 
 
+def test_a_session_whose_window_was_closed_after_its_supervisor_died_is_tried_again(ws: Workspace) -> None:
+    """Whoever ends what is left of a dead run before the resume, or a machine that goes down, makes no error."""
+    ws.mission("budget:\n  max_iterations: 1\n")
+    ws.commit()
+    ws.plan(default=counted(ws, {"hang": True}))
+    process = ws.start_launch()
+    run_id = ws.wait_for_run()
+    ws.wait_for_session(1)
+    runner = psutil.Process(json.loads((ws.folder() / "iterations/0001/runner.json").read_text())["pid"])
+    kill(process)
+    kill(tmux_server(ws))
+    wait_until(lambda: not lives(runner.pid), "the runner's end")
+    assert (ws.folder() / "iterations/0001/exit.json").exists()
+    ws.plan(default=counted(ws, *candidate(2)))
+    goes_on(ws, run_id)
+    assert sessions(ws) == ["1", "1"]
+    assert ws.decisions() == ["baseline", "keep"]
+
+
 def test_an_evaluation_whose_supervisor_was_killed_is_repeated(ws: Workspace) -> None:
     """After kill -9 in an evaluation a resume ends the old evaluator with what it started, and measures again."""
     evaluator = (
