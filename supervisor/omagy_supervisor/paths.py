@@ -90,11 +90,11 @@ class StateRoot(NamedTuple):
 
     @property
     def is_gone(self) -> bool:
-        """True when no repository is there any more: a person moved it, or deleted it."""
-        return git_common_dir(self.repo_root) is None
+        """True when the work tree is not there any more: a person moved it, or deleted it."""
+        return not is_folder(self.repo_root)
 
     def prepare(self) -> None:
-        """Make the folders. Raises StorageError, also for a link in the state's place, and where no repository is.
+        """Make the folders. Raises StorageError, also for a link in their place, and where the work tree is gone.
 
         Somebody who renamed it would find another in its place, and could not rename it back.
         """

@@ -143,6 +143,14 @@ def test_every_attempt_has_a_candidate_file_of_its_own(tmp_path: Path) -> None:
     assert all(path.parent.name == "outbox" for path in files)
 
 
+def test_nothing_is_made_where_a_repository_was(tmp_path: Path) -> None:
+    """Who renamed it would find another one in its place."""
+    root = StateRoot(tmp_path / "renamed")
+    with pytest.raises(StorageError, match="was moved or deleted"):
+        root.prepare()
+    assert not root.repo_root.exists()
+
+
 def test_the_state_folder_ignores_itself(tmp_path: Path) -> None:
     """The user's git status stays as it was, and an ignore file of the user's own is not replaced."""
     (tmp_path / ".git").mkdir()
