@@ -89,7 +89,8 @@ def held_line(state: RunState) -> str:
     (_, first), (_, last) = found.measured[0], found.measured[-1]
     claimed = f"claimed {show(state.kept[0].score)} → {show(state.kept[-1].score)}"
     if first is None or last is None:
-        return f"measured again side by side: one of the commits failed ({claimed})"
+        failed = ", ".join(commit[:12] for commit, score in found.measured if score is None)
+        return f"measured again side by side: {failed} failed, supervisor.log says why ({claimed})"
     gain = f" ({(last - first) / abs(first):+.1%})" if first else ""
     told = f"{show(first)} → {show(last)}{gain}, {claimed}"
     better = state.plan.contract.evaluator.direction.better(last, first)

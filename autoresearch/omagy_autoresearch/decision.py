@@ -57,15 +57,21 @@ class Verdict(Struct, frozen=True):
 
 def judge(policy: KeepPolicy, direction: Direction, kept: Standing, evaluation: Evaluation) -> Verdict:
     """Keep, discard or ambiguous, for a candidate whose integrity has been confirmed."""
-    if evaluation.fault is not None:
-        return Verdict(Decision.DISCARD, evaluation.error)
-    if not evaluation.passed:
-        return Verdict(Decision.DISCARD, f"the evaluator says pass=false{_told(evaluation)}")
+    failure = failure_of(evaluation)
+    if failure:
+        return Verdict(Decision.DISCARD, failure)
     if policy is KeepPolicy.PASS_ONLY:
         return Verdict(Decision.KEEP, "the evaluator says pass=true, and the policy is pass_only")
     if not kept.passed:
         return Verdict(Decision.KEEP, "it passes, and what was kept before did not")
     return _compare(direction, kept.score, evaluation.score)
+
+
+def failure_of(evaluation: Evaluation) -> str:
+    """Why the evaluated commit is no good by itself; empty when it passes."""
+    if evaluation.fault is not None:
+        return evaluation.error
+    return "" if evaluation.passed else f"the evaluator says pass=false{_told(evaluation)}"
 
 
 def _compare(direction: Direction, kept: float | None, score: float | None) -> Verdict:

@@ -73,7 +73,7 @@ def test_repeats_make_as_many_rounds() -> None:
         ((10.0, 11.0, 10.5) * 2, "1 of 2 keeps holds; 10 → 10.5 (+5.0%), claimed 10 → 12"),
         ((10.0, 9.0, 10.0) * 2, "the gain does not hold: 1 of 2 keeps holds; 10 → 10 (+0.0%), claimed 10 → 12"),
         ((10.0, None, 12.0) * 2, "none of 2 keeps hold; 10 → 12 (+20.0%), claimed 10 → 12"),
-        ((10.0, 11.0, None) * 2, "one of the commits failed (claimed 10 → 12)"),
+        ((10.0, 11.0, None) * 2, f"{commit(2)[:12]} failed, supervisor.log says why (claimed 10 → 12)"),
     ],
 )
 def test_the_line_compares_claim_and_finding(measured: tuple[float | None, ...], words: str) -> None:

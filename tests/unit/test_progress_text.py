@@ -12,11 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from omagy_autoresearch.candidate import CandidateStatus
-from omagy_autoresearch.events import LaneReady, RunCreated, StopMode, StopRequested
+from omagy_autoresearch.events import LaneReady, Remeasured, RunCreated, StopMode, StopRequested
 from omagy_autoresearch.mission import Budget
 from omagy_autoresearch.sessions import EndingKind
 from omagy_supervisor.ui.text import TextReporter, event_lines
-from unit.histories import BASELINE, PLAN, History, plan, scored
+from unit.histories import BASELINE, PLAN, History, broken, commit, plan, scored
 
 
 def _lines(history: History) -> list[str]:
@@ -36,6 +36,14 @@ def test_a_run_is_told_from_its_creation_to_its_end() -> None:
     history = History(plan(Budget(max_iterations=1))).measured().candidate(scored(3.0))
     assert _lines(history) == ["iteration 1: keep, score improved: 1 → 3 (+200.0%) | what was done"]
     assert _lines(history.ended()) == ["run ended: finished, iteration budget used: 1 (budget.max_iterations)"]
+
+
+def test_a_kept_commit_that_fails_when_it_is_measured_again_is_told_with_the_reason() -> None:
+    """The check at the end says which commit failed and why; one that passes needs no line."""
+    history = History(plan(Budget(max_iterations=1))).measured().candidate(scored(3.0))
+    assert _lines(history.tell(Remeasured(BASELINE, scored(1.0)))) == []
+    failed = history.tell(Remeasured(commit(1), broken("the evaluator exited with status 7")))
+    assert _lines(failed) == [f"measured again, {commit(1)[:12]} fails: the evaluator exited with status 7"]
 
 
 def test_sessions_that_did_not_work_say_why() -> None:

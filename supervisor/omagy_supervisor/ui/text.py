@@ -6,12 +6,13 @@ from datetime import date
 from pathlib import Path
 from typing import IO
 
-from omagy_autoresearch.decision import Decision, show
+from omagy_autoresearch.decision import Decision, failure_of, show
 from omagy_autoresearch.durations import format_duration
 from omagy_autoresearch.events import (
     Applied,
     LaneReady,
     Record,
+    Remeasured,
     RunCreated,
     RunEnded,
     RunResumed,
@@ -78,6 +79,9 @@ def event_lines(state: RunState, record: Record) -> list[str]:
             return _session_lines(state, event)
         case Applied():
             return _applied_lines(state)
+        case Remeasured():
+            failure = failure_of(event.evaluation)
+            return [f"measured again, {event.commit[:12]} fails: {failure}"] if failure else []
         case StopRequested():
             when = "now" if event.mode.value == "now" else "after this iteration"
             return [f"asked to stop {when} ({event.by})"]
