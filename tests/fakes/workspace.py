@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -137,11 +137,11 @@ class Workspace:
     # -- running omagy
 
     def omagy(
-        self, *args: str, cwd: Path | None = None, timeout: float = WHOLE_RUN_S
+        self, *args: str, cwd: Path | None = None, timeout: float = WHOLE_RUN_S, prefix: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
-        """Run omagy to its end, without a terminal."""
+        """Run omagy to its end, without a terminal; ``prefix`` is the command that starts it."""
         return subprocess.run(
-            [sys.executable, "-m", "omagy_supervisor", *args],
+            [*prefix, sys.executable, "-m", "omagy_supervisor", *args],
             cwd=cwd or self.root,
             env=self.environment,
             capture_output=True,
@@ -153,16 +153,7 @@ class Workspace:
 
     def unprivileged(self, *args: str) -> subprocess.CompletedProcess[str]:
         """As ``omagy``, by somebody whom permissions hold, root too."""
-        return subprocess.run(
-            [*without_override(), sys.executable, "-m", "omagy_supervisor", *args],
-            cwd=self.root,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        return self.omagy(*args, prefix=without_override(), timeout=PATIENCE_S)
 
     def launch(self, *options: str, mission: str = "missions/m") -> subprocess.CompletedProcess[str]:
         """A run in the foreground, to its end, with the scripted agent."""

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,16 +25,7 @@ def refused(
     """Launch, and expect a refusal that says ``words`` and leaves every file on disk as it was."""
     before = contents(ws.root.parent)
     words_of_launch = ("autoresearch", "--foreground", "--agent", ws.agent, mission) if args is None else args
-    done = subprocess.run(
-        [*prefix, sys.executable, "-m", "omagy_supervisor", *words_of_launch],
-        cwd=ws.root,
-        env=ws.environment,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=PATIENCE_S,
-        check=False,
-    )
+    done = ws.omagy(*words_of_launch, prefix=prefix, timeout=PATIENCE_S)
     assert done.returncode == status, done.stderr
     for word in words:
         assert word in done.stderr
